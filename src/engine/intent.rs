@@ -1,0 +1,71 @@
+//! What a page shows of an intent.
+
+use super::env::Wall;
+use super::record::{Evidence, Reason, Receipt, Record, State};
+use serde::Serialize;
+
+/// One intent, as a page may list it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Intent {
+    /// The idempotency key.
+    pub key: String,
+    /// Where it stands.
+    pub state: State,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// How often an attempt was begun.
+    pub attempt: u32,
+    /// How many attempts may be spent.
+    pub max_attempts: u32,
+    /// When the next attempt is due, if one is.
+    pub next_attempt_at: Option<Wall>,
+    /// When it was submitted.
+    pub created_at: Wall,
+    /// The method.
+    pub method: String,
+    /// The URL.
+    pub url: String,
+    /// The application's own JSON text.
+    #[serde(skip)]
+    pub meta: Option<String>,
+    /// The form it came from.
+    pub form_key: Option<String>,
+    /// The lane it keeps its order in.
+    pub lane: Option<String>,
+    /// Whether it is on the disk.
+    pub durable: bool,
+    /// Whether nothing proves that the server did not act.
+    pub maybe_delivered: bool,
+    /// The last answer.
+    pub evidence: Option<Evidence>,
+    /// What is kept of the delivery.
+    pub receipt: Option<Receipt>,
+}
+
+impl Intent {
+    /// The view of a row. `durable`: whether that row is on the disk.
+    pub fn of(record: &Record, durable: bool) -> Self {
+        Intent {
+            key: record.key.as_str().to_owned(),
+            state: record.state,
+            reason: record.reason,
+            attempt: record.attempts,
+            max_attempts: record.policy.max_attempts,
+            // A claimed row's deadline is for whoever finds it after a crash; the person waits for the answer.
+            next_attempt_at: record
+                .next_attempt_at
+                .filter(|_| record.state == State::Pending),
+            created_at: record.created_at,
+            method: record.request.method.clone(),
+            url: record.request.url.clone(),
+            meta: record.meta.clone(),
+            form_key: record.form_key.clone(),
+            lane: record.lane.clone(),
+            durable,
+            maybe_delivered: record.maybe_delivered,
+            evidence: record.evidence.clone(),
+            receipt: record.receipt.clone(),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The engine: everything that decides, and nothing that acts.
+//!
+//! No clock, no socket, no storage, no randomness, no JavaScript inside. The browser shell hands in [`Event`]s with the
+//! [`Env`] they happened in, drains the [`Effect`]s, and asks for the next deadline; see [`Queue`].
+
+pub mod backoff;
+pub mod decode;
+pub mod env;
+pub mod error;
+pub mod fingerprint;
+pub mod intent;
+pub mod key;
+pub mod key_field;
+pub mod op;
+pub mod options;
+pub mod policy;
+pub mod queue;
+pub mod record;
+pub mod retry_after;
+pub mod table;
+pub mod transition;
+pub mod verdict;
+mod words;
+
+pub use env::{Clocks, Env, Millis, Random, Wall};
+pub use error::{Code, Error};
+pub use intent::Intent;
+pub use key::{Key, KeyFormat, KeyPlace};
+pub use op::{Applied, Op, Write};
+pub use options::{OutboxOptions, SubmitOptions};
+pub use policy::{Jitter, OnMaybeDelivered, Policy};
+pub use queue::{Effect, Event, Queue, Report};
+pub use record::{Evidence, Reason, Receipt, Record, RequestHead, State};
+pub use verdict::{Answer, Failure, Head, Verdict};

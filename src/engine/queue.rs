@@ -1,0 +1,824 @@
+//! The state machine of one page's outbox.
+//!
+//! Four kinds of method, as in other sans-IO designs: *getters*; one *input*, [`Queue::handle`], that takes what
+//! happened; one *output*, [`Queue::poll_effect`], to be drained after every input; and [`Queue::next_deadline`], after
+//! which an [`Event::Tick`] is due. Effects are to be run in order, and what they come to is handed back as events.
+
+use super::env::{Clocks, Env, Millis, Wall};
+use super::error::{Code, Error};
+use super::key::Key;
+use super::op::{Applied, Op};
+use super::record::{Record, State};
+use super::table::Table;
+use super::transition::GRACE;
+use super::verdict::{Answer, Failure};
+use std::collections::VecDeque;
+
+/// How many attempts of one page may run at once to one origin: more would only queue in the browser.
+pub const PER_ORIGIN: usize = 4;
+
+/// How often a page looks again while something waits: the net under every timer and event that was missed.
+pub const RECHECK: Millis = 30_000;
+
+/// How much the two clocks may disagree between two events before the page counts as woken from sleep.
+const ASLEEP: Millis = 5_000;
+
+/// How recent an answer must be to show that the network is there.
+const LATELY: Millis = 60_000;
+
+/// What names a call of the shell's, so that its reply can find it.
+pub type Ticket = u64;
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A person submits. `durable`: through the store; otherwise from this page's memory alone.
+    Submit {
+        /// The intent.
+        record: Box<Record>,
+        /// Whether it goes through the store.
+        durable: bool,
+    },
+    /// The store is open: what is due may be asked for.
+    Opened,
+    /// A transaction was committed.
+    Committed(Ticket, Op, Box<Applied>),
+    /// A transaction failed, or was not answered in time: nothing is known to be written.
+    Failed(Ticket, Op),
+    /// The answer to [`Effect::Query`].
+    Queried(Box<Due>),
+    /// An attempt ended.
+    Answered(Key, u64, Box<Answer>),
+    /// A deadline passed.
+    Tick,
+    /// The browser says that the network is back.
+    Online,
+    /// The browser says that the network is gone.
+    Offline,
+    /// The page became visible, was focused or shown again: look for what is due.
+    Look,
+    /// The page is being left: what its attempts come to from now on is no news about the server.
+    Leaving,
+    /// The page was shown again after it was left.
+    Returned,
+    /// A transaction that somebody asked for.
+    Asked(Ticket, Op),
+}
+
+/// What is due in the store, and the two ends of what is not.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Due {
+    /// Rows that are due, earliest first, up to a limit.
+    pub due: Vec<Record>,
+    /// The earliest row that is not due.
+    pub next: Option<Record>,
+    /// The row with the furthest deadline. If a clock was ahead when it was written, it shows here.
+    pub last: Option<Record>,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Run a transaction; answer with [`Event::Committed`] or [`Event::Failed`].
+    Transact(Ticket, Op),
+    /// Ask the store what is due; answer with [`Event::Queried`].
+    Query,
+    /// Bring forward what waits in the store, a transaction per row ([`Op::BringForward`]), then [`Event::Look`].
+    BringForward,
+    /// Call `fetch` now, in this task; answer with [`Event::Answered`].
+    Send(Box<Record>),
+    /// Abort the attempt of that fence.
+    Abort(Key, u64),
+    /// Tell who listens.
+    Report(Report),
+    /// Answer the call of that ticket.
+    Reply(Ticket, Result<Box<Applied>, Error>),
+}
+
+/// What a listener is told, in the past tense.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// It is known whether the intent is on the disk.
+    Stored(Key, bool),
+    /// The application's key was known: the submission is this one.
+    Known(Box<Record>),
+    /// It could not be submitted; nothing was stored or sent.
+    Rejected(Key, Error),
+    /// An attempt began.
+    Attempted(Box<Record>),
+    /// The intent waits for its next attempt.
+    Waiting(Box<Record>),
+    /// The intent settled. `fence`: of the attempt whose answer settled it.
+    Settled(Box<Record>, Option<u64>),
+    /// Its row is gone.
+    Removed(Key),
+}
+
+/// What this page does with an intent.
+#[derive(Debug)]
+struct Live {
+    record: Record,
+    place: Place,
+    phase: Phase,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    Disk,
+    Memory,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    /// The write-ahead runs.
+    Storing(Clocks),
+    /// Nothing runs.
+    Idle,
+    /// The claim runs.
+    Claiming(Clocks),
+    /// The attempt runs.
+    Sending(Attempt),
+    /// The attempt ended; the transaction that says so runs.
+    Settling(u64),
+    /// A transaction runs that ends it: nothing else is begun.
+    Ending,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Attempt {
+    fence: u64,
+    since: Clocks,
+    timeout: Millis,
+    offline: bool,
+}
+
+/// How long to wait for due work. What is due already and was not taken waits for a free slot, or for the next look.
+fn until(due: Wall, now: Clocks) -> Millis {
+    match due.saturating_sub(now.wall) {
+        0 => RECHECK,
+        wait => wait.min(RECHECK),
+    }
+}
+
+/// The state machine of one page's outbox.
+#[derive(Debug)]
+pub struct Queue {
+    live: Table<Key, Live>,
+    effects: VecDeque<Effect>,
+    open: bool,
+    /// A query runs.
+    querying: bool,
+    /// Something may be due that was not asked for yet.
+    look: bool,
+    /// Due work was left for want of a free slot.
+    backlog: bool,
+    /// When the store has work again.
+    next_due: Option<Wall>,
+    clocks: Option<Clocks>,
+    offline: bool,
+    offline_is_a_lie: bool,
+    answered: Option<Millis>,
+    leaving: bool,
+    tickets: Ticket,
+    /// Verdicts whose transaction failed, to be written when the store answers again.
+    unwritten: Vec<Op>,
+    /// The tickets of such late transactions: what they say was told already.
+    silent: Vec<Ticket>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Queue::new(false)
+    }
+}
+
+impl Queue {
+    /// A page's queue. `offline`: what `navigator.onLine` denies at the start.
+    pub fn new(offline: bool) -> Self {
+        Queue {
+            live: Table::default(),
+            effects: VecDeque::new(),
+            open: false,
+            querying: false,
+            look: false,
+            backlog: false,
+            next_due: None,
+            clocks: None,
+            offline,
+            offline_is_a_lie: false,
+            answered: None,
+            leaving: false,
+            // The shell's own tickets are even numbers, those of the queue odd ones.
+            tickets: 1,
+            unwritten: Vec::new(),
+            silent: Vec::new(),
+        }
+    }
+
+    /// The next effect to run, in order. To be drained after every [`Queue::handle`].
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// The intent, if this page holds it.
+    pub fn record(&self, key: &Key) -> Option<&Record> {
+        self.live.get(key).map(|live| &live.record)
+    }
+
+    /// Whether the intent lives in this page's memory alone.
+    pub fn in_memory(&self, key: &Key) -> bool {
+        self.live
+            .get(key)
+            .is_some_and(|live| live.place == Place::Memory)
+    }
+
+    /// The intents that live in this page's memory alone.
+    pub fn memory(&self) -> impl Iterator<Item = &Record> {
+        self.live
+            .values()
+            .filter(|live| live.place == Place::Memory)
+            .map(|live| &live.record)
+    }
+
+    /// How long from now an [`Event::Tick`] is due, if anything waits.
+    pub fn next_deadline(&self, now: Clocks) -> Option<Millis> {
+        let mut soonest: Option<Millis> = None;
+        let mut within = |ms: Millis| soonest = Some(soonest.map_or(ms, |least| least.min(ms)));
+        for live in self.live.values() {
+            match live.phase {
+                Phase::Sending(attempt) => {
+                    within(
+                        attempt
+                            .timeout
+                            .saturating_sub(now.longest_since(attempt.since)),
+                    );
+                }
+                Phase::Idle if live.place == Place::Memory => {
+                    if let Some(due) = live.record.next_attempt_at {
+                        within(until(due, now));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(due) = self.next_due {
+            // Due work that could not be taken waits for a free slot or the next look.
+            let wait = due.saturating_sub(now.wall);
+            within(if wait == 0 {
+                RECHECK
+            } else {
+                wait.min(RECHECK)
+            });
+        }
+        if !self.unwritten.is_empty() {
+            within(RECHECK);
+        }
+        soonest
+    }
+
+    /// Takes what happened.
+    pub fn handle(&mut self, event: Event, env: &mut Env) {
+        let woken = self
+            .clocks
+            .replace(env.clocks())
+            .is_some_and(|last| env.clocks().disagreement_since(last) > ASLEEP);
+        if woken {
+            self.reconnect(env);
+        }
+        match event {
+            Event::Submit { record, durable } => self.submit(*record, durable, env),
+            Event::Opened => {
+                self.open = true;
+                self.look = true;
+            }
+            Event::Committed(ticket, op, applied) => self.committed(ticket, op, *applied, env),
+            Event::Failed(ticket, op) => self.failed(ticket, op, env),
+            Event::Queried(due) => self.queried(*due, env),
+            Event::Answered(key, fence, answer) => self.answered(key, fence, answer, env),
+            Event::Tick => self.rewrite(),
+            Event::Look => self.look = true,
+            Event::Online => {
+                self.offline = false;
+                // An attempt that saw the network go hangs on a connection that is no more.
+                self.time_out(env, |attempt, _| attempt.offline);
+                self.reconnect(env);
+            }
+            Event::Offline => {
+                self.offline = true;
+                for live in self.live.values_mut() {
+                    if let Phase::Sending(attempt) = &mut live.phase {
+                        attempt.offline = true;
+                    }
+                }
+            }
+            Event::Leaving => self.leaving = true,
+            Event::Returned => {
+                self.leaving = false;
+                self.look = true;
+            }
+            Event::Asked(ticket, op) => self.asked(ticket, op, env),
+        }
+        self.time_out(env, |attempt, now| {
+            now.longest_since(attempt.since) >= attempt.timeout
+        });
+        self.pump(env);
+    }
+
+    fn emit(&mut self, effect: Effect) {
+        self.effects.push_back(effect);
+    }
+
+    fn report(&mut self, report: Report) {
+        self.emit(Effect::Report(report));
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        self.tickets += 2;
+        self.tickets
+    }
+
+    // Submitting
+
+    fn submit(&mut self, mut record: Record, durable: bool, env: &mut Env) {
+        let key = record.key.clone();
+        if let Some(live) = self.live.get(&key) {
+            let known = Op::Store(Box::new(record)).apply(Some(live.record.clone()), env);
+            return self.known(key, known);
+        }
+        if self.free_slot(record.origin()) {
+            record.claim(env);
+        }
+        let op = Op::Store(Box::new(record.clone()));
+        let (place, phase) = if durable {
+            (Place::Disk, Phase::Storing(env.clocks()))
+        } else {
+            (Place::Memory, Phase::Idle)
+        };
+        self.live.insert(
+            key.clone(),
+            Live {
+                record,
+                place,
+                phase,
+            },
+        );
+        if durable {
+            let ticket = self.ticket();
+            self.emit(Effect::Transact(ticket, op));
+        } else {
+            self.degrade(key, env.clocks(), env);
+        }
+    }
+
+    /// Goes on from memory: what a person submits is attempted whatever the storage does.
+    fn degrade(&mut self, key: Key, asked: Clocks, env: &mut Env) {
+        self.report(Report::Stored(key.clone(), false));
+        if let Some(live) = self.live.get_mut(&key) {
+            live.place = Place::Memory;
+            live.phase = Phase::Idle;
+        }
+        self.begin(key, asked, env);
+    }
+
+    /// The application's key was known.
+    fn known(&mut self, key: Key, applied: Applied) {
+        match (applied.error, applied.record) {
+            (Some(error), _) => self.report(Report::Rejected(key, error)),
+            (None, Some(record)) => self.report(Report::Known(record)),
+            (None, None) => {}
+        }
+    }
+
+    // Attempts
+
+    /// Starts the attempt of a row that was just claimed, unless the claim took too long: then nothing is sent, and
+    /// what else may have happened to the row meanwhile is safe.
+    fn begin(&mut self, key: Key, asked: Clocks, env: &mut Env) {
+        let offline = self.offline;
+        let Some(live) = self.live.get_mut(&key) else {
+            return;
+        };
+        if live.record.state != State::Sending {
+            live.phase = Phase::Idle;
+            self.look = true;
+            return;
+        }
+        let fence = live.record.fence;
+        if env.clocks().longest_since(asked) > GRACE {
+            live.phase = Phase::Settling(fence);
+            return self.transact(Op::Settle(key, fence, Box::new(Answer::NotSent)), env);
+        }
+        live.phase = Phase::Sending(Attempt {
+            fence,
+            since: env.clocks(),
+            timeout: live
+                .record
+                .policy
+                .attempt_timeout(live.record.request.body_bytes),
+            offline,
+        });
+        let record = Box::new(live.record.clone());
+        self.report(Report::Attempted(record.clone()));
+        self.emit(Effect::Send(record));
+    }
+
+    fn answered(&mut self, key: Key, fence: u64, mut answer: Box<Answer>, env: &mut Env) {
+        if let Answer::Response(_) = *answer {
+            self.answered = Some(env.mono);
+            self.offline_is_a_lie |= self.offline;
+        }
+        let Some(live) = self.live.get_mut(&key) else {
+            return;
+        };
+        let Phase::Sending(attempt) = live.phase else {
+            return;
+        };
+        if attempt.fence != fence {
+            return;
+        }
+        if let Answer::Failure(failure) = &mut *answer {
+            if self.leaving {
+                // The browser ends the requests of a page that is left: no news about the server. The claim
+                // scheduled already what an unanswered attempt leads to.
+                live.phase = Phase::Idle;
+                return;
+            }
+            failure.offline_is_a_lie = self.offline_is_a_lie;
+            failure.others_succeed = self
+                .answered
+                .is_some_and(|at| env.mono.saturating_sub(at) < LATELY);
+        }
+        live.phase = Phase::Settling(fence);
+        self.transact(Op::Settle(key, fence, answer), env);
+    }
+
+    fn time_out(&mut self, env: &mut Env, late: impl Fn(&Attempt, Clocks) -> bool) {
+        let now = env.clocks();
+        let late: Vec<(Key, Attempt)> = self
+            .live
+            .iter()
+            .filter_map(|(key, live)| match live.phase {
+                Phase::Sending(attempt) if late(&attempt, now) => Some((key.clone(), attempt)),
+                _ => None,
+            })
+            .collect();
+        for (key, attempt) in late {
+            self.emit(Effect::Abort(key.clone(), attempt.fence));
+            let failure = Failure {
+                timed_out: true,
+                elapsed: now.longest_since(attempt.since),
+                ..Failure::default()
+            };
+            self.answered(key, attempt.fence, Box::new(Answer::Failure(failure)), env);
+        }
+    }
+
+    fn free_slot(&self, origin: &str) -> bool {
+        let busy = self
+            .live
+            .values()
+            .filter(|live| match live.phase {
+                Phase::Storing(_) => live.record.state == State::Sending,
+                Phase::Claiming(_) | Phase::Sending(_) | Phase::Settling(_) => true,
+                Phase::Idle | Phase::Ending => false,
+            })
+            .filter(|live| live.record.origin() == origin)
+            .count();
+        busy < PER_ORIGIN
+    }
+
+    // Transactions
+
+    /// Runs a transaction where the intent lives: in memory at once, in the store by an effect.
+    fn transact(&mut self, op: Op, env: &mut Env) {
+        let ticket = self.ticket();
+        self.run(ticket, op, env);
+    }
+
+    fn run(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
+        match self.live.get(op.key()) {
+            Some(live) if live.place == Place::Memory => {
+                let applied = op.apply(Some(live.record.clone()), env);
+                self.committed(ticket, op, applied, env);
+            }
+            _ => self.emit(Effect::Transact(ticket, op)),
+        }
+    }
+
+    fn asked(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
+        if matches!(op, Op::Cancel(_) | Op::Discard(_)) {
+            if let Some(live) = self.live.get_mut(op.key()) {
+                match live.phase {
+                    Phase::Sending(attempt) => {
+                        live.phase = Phase::Ending;
+                        self.emit(Effect::Abort(op.key().clone(), attempt.fence));
+                    }
+                    // A finished answer wins: its transaction is before this one.
+                    Phase::Settling(_) => {}
+                    _ => live.phase = Phase::Ending,
+                }
+            }
+        }
+        self.run(ticket, op, env);
+    }
+
+    fn committed(&mut self, ticket: Ticket, op: Op, applied: Applied, env: &mut Env) {
+        if self.was_silent(ticket) {
+            return;
+        }
+        match &op {
+            Op::Store(record) => self.store_committed(record.key.clone(), applied.clone(), env),
+            Op::Claim(key) => self.claim_committed(key.clone(), applied.clone(), env),
+            Op::Settle(key, fence, _) => self.settle_committed(key, *fence, &applied),
+            Op::Cancel(key) | Op::Discard(key) => self.end_committed(key, &applied),
+            Op::Retry { key, .. } => self.retry_committed(key, &applied),
+            Op::Forget(key) => {
+                if applied.accepted {
+                    self.live.remove(key);
+                    self.report(Report::Removed(key.clone()));
+                }
+            }
+            Op::Reanchor(_) => self.look = true,
+            Op::BringForward(_) => {
+                if applied.accepted {
+                    if let Some(record) = &applied.record {
+                        self.update(record);
+                        self.waiting(record);
+                    }
+                }
+            }
+        }
+        if matches!(op, Op::Discard(_)) && applied.accepted {
+            self.live.remove(op.key());
+            self.report(Report::Removed(op.key().clone()));
+        }
+        if ticket.is_multiple_of(2) {
+            self.emit(Effect::Reply(
+                ticket,
+                match applied.error.clone() {
+                    Some(error) => Err(error),
+                    None => Ok(Box::new(applied)),
+                },
+            ));
+        }
+    }
+
+    fn store_committed(&mut self, key: Key, applied: Applied, env: &mut Env) {
+        let Some(live) = self.live.get(&key) else {
+            return;
+        };
+        let phase = live.phase;
+        if !applied.accepted {
+            self.live.remove(&key);
+            return self.known(key, applied);
+        }
+        self.report(Report::Stored(key.clone(), true));
+        if let Phase::Storing(asked) = phase {
+            self.begin(key, asked, env);
+        }
+    }
+
+    fn claim_committed(&mut self, key: Key, applied: Applied, env: &mut Env) {
+        let Some(live) = self.live.get_mut(&key) else {
+            return;
+        };
+        let Phase::Claiming(asked) = live.phase else {
+            // Cancelled meanwhile: that transaction is behind this one, and has the last word.
+            return;
+        };
+        let Some(record) = applied.record else {
+            self.live.remove(&key);
+            return;
+        };
+        live.record = (*record).clone();
+        if applied.accepted {
+            return self.begin(key, asked, env);
+        }
+        live.phase = Phase::Idle;
+        if applied.settled {
+            self.settled(record, None);
+        }
+    }
+
+    fn settle_committed(&mut self, key: &Key, fence: u64, applied: &Applied) {
+        if let Some(live) = self.live.get_mut(key) {
+            if live.phase == Phase::Settling(fence) {
+                live.phase = Phase::Idle;
+            }
+        }
+        self.look |= self.backlog;
+        let Some(record) = &applied.record else {
+            return;
+        };
+        self.update(record);
+        if applied.settled {
+            self.settled(record.clone(), applied.accepted.then_some(fence));
+        } else if applied.accepted {
+            self.waiting(record);
+        }
+    }
+
+    fn end_committed(&mut self, key: &Key, applied: &Applied) {
+        self.look |= self.backlog;
+        if let Some(live) = self.live.get_mut(key) {
+            live.phase = Phase::Idle;
+        }
+        if let Some(record) = &applied.record {
+            self.update(record);
+            if applied.settled {
+                self.settled(record.clone(), None);
+            }
+        }
+    }
+
+    fn retry_committed(&mut self, key: &Key, applied: &Applied) {
+        let Some(record) = applied.record.as_ref().filter(|_| applied.accepted) else {
+            return;
+        };
+        let record = &**record;
+        let in_memory = self.in_memory(key);
+        if record.key != *key {
+            self.live.remove(key);
+            self.report(Report::Removed(key.clone()));
+        }
+        if in_memory {
+            self.live.insert(
+                record.key.clone(),
+                Live {
+                    record: record.clone(),
+                    place: Place::Memory,
+                    phase: Phase::Idle,
+                },
+            );
+        } else {
+            self.update(record);
+        }
+        self.waiting(record);
+        self.look = true;
+    }
+
+    fn update(&mut self, record: &Record) {
+        if let Some(live) = self.live.get_mut(&record.key) {
+            live.record = record.clone();
+        }
+    }
+
+    fn waiting(&mut self, record: &Record) {
+        if let Some(due) = record.next_attempt_at {
+            if !self.in_memory(&record.key) {
+                self.next_due = Some(self.next_due.map_or(due, |least| least.min(due)));
+            }
+        }
+        self.report(Report::Waiting(Box::new(record.clone())));
+    }
+
+    fn settled(&mut self, record: Box<Record>, fence: Option<u64>) {
+        if !self.in_memory(&record.key) {
+            self.live.remove(&record.key);
+        }
+        self.report(Report::Settled(record, fence));
+    }
+
+    fn failed(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
+        let key = op.key().clone();
+        if self.was_silent(ticket) {
+            return self.unwritten.push(op);
+        }
+        match &op {
+            Op::Store(_) => {
+                let asked = match self.live.get(&key).map(|live| live.phase) {
+                    Some(Phase::Storing(asked)) => asked,
+                    _ => env.clocks(),
+                };
+                self.degrade(key, asked, env);
+            }
+            Op::Claim(_) => {
+                if let Some(live) = self.live.get_mut(&key) {
+                    live.phase = Phase::Idle;
+                }
+                self.try_later(env);
+            }
+            Op::Settle(_, fence, _) => {
+                // The answer is a fact whether or not it can be written: it is told now and written later.
+                if let Some(live) = self.live.get(&key) {
+                    let applied = op.apply(Some(live.record.clone()), env);
+                    self.settle_committed(&key, *fence, &applied);
+                }
+                self.unwritten.push(op);
+            }
+            _ if ticket.is_multiple_of(2) => {
+                // What was to end it did not: its schedule goes on.
+                if let Some(live) = self.live.get_mut(&key) {
+                    if live.phase == Phase::Ending {
+                        live.phase = Phase::Idle;
+                    }
+                }
+                let error = Error::new(
+                    Code::StorageFailed,
+                    "the browser's storage did not do it; nothing changed",
+                );
+                self.emit(Effect::Reply(ticket, Err(error)));
+            }
+            _ => self.try_later(env),
+        }
+    }
+
+    /// Whether the transaction of that ticket was one that nobody is to hear of, for the last time.
+    fn was_silent(&mut self, ticket: Ticket) -> bool {
+        let before = self.silent.len();
+        self.silent.retain(|silent| *silent != ticket);
+        self.silent.len() != before
+    }
+
+    fn try_later(&mut self, env: &Env) {
+        let later = env.wall.saturating_add(RECHECK);
+        self.next_due = Some(self.next_due.map_or(later, |least| least.max(later)));
+    }
+
+    fn rewrite(&mut self) {
+        self.look |= self.open;
+        for op in std::mem::take(&mut self.unwritten) {
+            let ticket = self.ticket();
+            self.silent.push(ticket);
+            self.emit(Effect::Transact(ticket, op));
+        }
+    }
+
+    // Due work
+
+    fn reconnect(&mut self, env: &mut Env) {
+        let here: Vec<Key> = self.memory().map(|record| record.key.clone()).collect();
+        for key in here {
+            self.transact(Op::BringForward(key), env);
+        }
+        if self.open {
+            self.emit(Effect::BringForward);
+        }
+    }
+
+    /// Takes what is due, wherever it lies, as far as there are slots.
+    fn pump(&mut self, env: &mut Env) {
+        if self.leaving {
+            return;
+        }
+        let due: Vec<Key> = self
+            .memory()
+            .filter(|record| record.next_attempt_at.is_some_and(|due| due <= env.wall))
+            .map(|record| record.key.clone())
+            .collect();
+        for key in due {
+            self.claim(key, env);
+        }
+        self.look |= self.next_due.is_some_and(|due| due <= env.wall) && !self.backlog;
+        if self.look && self.open && !self.querying {
+            self.look = false;
+            self.querying = true;
+            self.emit(Effect::Query);
+        }
+    }
+
+    fn claim(&mut self, key: Key, env: &mut Env) {
+        let Some(live) = self.live.get(&key) else {
+            return;
+        };
+        if live.phase != Phase::Idle {
+            return;
+        }
+        if !self.free_slot(live.record.origin()) {
+            self.backlog = true;
+            return;
+        }
+        if let Some(live) = self.live.get_mut(&key) {
+            live.phase = Phase::Claiming(env.clocks());
+        }
+        self.transact(Op::Claim(key), env);
+    }
+
+    fn queried(&mut self, found: Due, env: &mut Env) {
+        self.querying = false;
+        self.backlog = false;
+        self.next_due = found.next.as_ref().and_then(|next| next.next_attempt_at);
+        for record in found.next.into_iter().chain(found.last) {
+            if record.is_from_the_future(env.wall) {
+                self.transact(Op::Reanchor(record.key), env);
+            }
+        }
+        for record in found.due {
+            match self.live.get(&record.key) {
+                Some(live) if live.place == Place::Memory => continue,
+                Some(_) => {}
+                // This page cannot supply the headers that were left out of the row.
+                None if !record.left_out.is_empty() => continue,
+                None => self.live.insert(
+                    record.key.clone(),
+                    Live {
+                        record: record.clone(),
+                        place: Place::Disk,
+                        phase: Phase::Idle,
+                    },
+                ),
+            }
+            self.claim(record.key, env);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What an outbox tells those who listen.
+
+use crate::engine::{Error, Intent, Key};
+use crate::outcome::Outcome;
+use std::rc::Rc;
+
+/// Whether something is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The transaction is complete.
+    Durable,
+    /// It won't be; the word says why (`NotDurableReason` of the JavaScript API).
+    NotDurable(&'static str),
+}
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub enum Notice {
+    /// It is known whether the intent is on the disk.
+    Stored(Key, Rc<Intent>, Stored),
+    /// An attempt began.
+    Attempted(Key, Rc<Intent>),
+    /// It waits for its next attempt.
+    Waiting(Key, Rc<Intent>),
+    /// It settled.
+    Settled(Key, Rc<Intent>, Outcome),
+    /// It could not be submitted; nothing was stored or sent.
+    Rejected(Key, Error),
+    /// The list of intents changed.
+    Listed,
+    /// The storage failed; the word says how.
+    Degraded(&'static str),
+}
