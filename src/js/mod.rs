@@ -1,0 +1,202 @@
+//! The exports to JavaScript: a thin layer over the Rust API, which `www/lib` gives its public shape.
+
+mod view;
+
+use crate::engine::{Code, Error, Key, OutboxOptions, Policy, SubmitOptions};
+use crate::web::{mint, Js, Outbox, Request, RetryLoop};
+use crate::Notice;
+use js_sys::futures::future_to_promise;
+use js_sys::{Array, Function, Promise};
+use std::cell::RefCell;
+use std::rc::Rc;
+use view::{cancelled, error, outcome, stored, text, Views};
+use wasm_bindgen::prelude::*;
+
+/// An outbox, for the JavaScript face.
+#[wasm_bindgen]
+pub struct Core {
+    outbox: Outbox,
+    views: Rc<RefCell<Views>>,
+}
+
+#[wasm_bindgen]
+impl Core {
+    /// Opens an outbox. `listener(type, key, intent, extra)` is called with everything that happens.
+    #[wasm_bindgen(constructor)]
+    pub fn new(options: JsValue, listener: Function) -> Result<Core, JsValue> {
+        let options = OutboxOptions::read(&Js(options)).map_err(error)?;
+        let outbox = Outbox::open(options).map_err(error)?;
+        let views = Rc::new(RefCell::new(Views::default()));
+        let seen = views.clone();
+        outbox.observe(move |notice| tell(&listener, &seen, notice));
+        Ok(Core { outbox, views })
+    }
+
+    /// Resolves with whether there is storage.
+    pub fn ready(&self) -> Promise {
+        let outbox = self.outbox.clone();
+        future_to_promise(async move { Ok(stored(outbox.ready().await)) })
+    }
+
+    /// Submits under a key that the face minted or the application brought.
+    pub fn submit(
+        &self,
+        key: &str,
+        request: web_sys::Request,
+        named: Vec<String>,
+        options: JsValue,
+    ) -> Result<(), JsValue> {
+        let options = SubmitOptions::read(&Js(options), &self.outbox.options().policy);
+        let options = options.map_err(error)?;
+        let key = Key::parse(key).map_err(error)?;
+        self.outbox
+            .submit_as(key, Request::from_browser(request, named), options);
+        Ok(())
+    }
+
+    /// Follows an intent that may be known to the store alone.
+    pub fn follow(&self, key: &str) -> Result<(), JsValue> {
+        self.outbox.submission(known(key)?);
+        Ok(())
+    }
+
+    /// Gives an intent up; resolves with `{ cancelled, maybeDelivered }`.
+    pub fn cancel(&self, key: &str) -> Result<Promise, JsValue> {
+        let submission = self.outbox.handle(known(key)?);
+        Ok(future_to_promise(async move {
+            submission.cancel().await.map(cancelled).map_err(error)
+        }))
+    }
+
+    /// A person's fresh intent; resolves with its key.
+    pub fn retry(&self, key: &str, may_repeat: bool) -> Result<Promise, JsValue> {
+        let (outbox, key) = (self.outbox.clone(), known(key)?);
+        Ok(future_to_promise(async move {
+            let submission = outbox.retry(key, may_repeat).await.map_err(error)?;
+            Ok(text(submission.key().as_str()))
+        }))
+    }
+
+    /// Deletes an intent.
+    pub fn discard(&self, key: &str) -> Result<Promise, JsValue> {
+        let (outbox, key) = (self.outbox.clone(), known(key)?);
+        Ok(future_to_promise(async move {
+            outbox.discard(key).await.map_err(error)?;
+            Ok(JsValue::UNDEFINED)
+        }))
+    }
+
+    /// Deletes what is kept of an intent that has ended.
+    pub fn acknowledge(&self, key: &str) -> Result<Promise, JsValue> {
+        let (outbox, key) = (self.outbox.clone(), known(key)?);
+        Ok(future_to_promise(async move {
+            outbox.acknowledge(key).await.map_err(error)?;
+            Ok(JsValue::UNDEFINED)
+        }))
+    }
+
+    /// This owner's intents as far as they were read.
+    pub fn intents(&self) -> Array {
+        let current = self.outbox.current_intents();
+        self.views.borrow_mut().list(&current)
+    }
+
+    /// How many stored rows this build cannot read.
+    pub fn unreadable(&self) -> u32 {
+        self.outbox.unreadable()
+    }
+
+    /// Ends this page's part.
+    pub fn close(&self) {
+        self.outbox.close();
+    }
+}
+
+fn known(key: &str) -> Result<Key, JsValue> {
+    Key::parse(key).map_err(|_| {
+        error(Error::new(
+            Code::UnknownKey,
+            "no intent of that key is known here",
+        ))
+    })
+}
+
+fn tell(listener: &Function, views: &RefCell<Views>, notice: &Notice) {
+    let (name, key, intent, extra) = match notice {
+        Notice::Stored(key, intent, is_stored) => ("stored", key, Some(intent), stored(*is_stored)),
+        Notice::Attempted(key, intent) => ("attempted", key, Some(intent), JsValue::UNDEFINED),
+        Notice::Waiting(key, intent) => ("waiting", key, Some(intent), JsValue::UNDEFINED),
+        Notice::Settled(key, intent, ended) => ("settled", key, Some(intent), outcome(ended)),
+        Notice::Rejected(key, rejected) => ("rejected", key, None, error(rejected.clone())),
+        Notice::Listed => return call(listener, "listed", None, JsValue::NULL, JsValue::UNDEFINED),
+        Notice::Degraded(reason) => {
+            return call(listener, "degraded", None, JsValue::NULL, text(reason));
+        }
+    };
+    let intent = intent.map_or(JsValue::NULL, |intent| views.borrow_mut().of(intent));
+    call(listener, name, Some(key), intent, extra);
+}
+
+fn call(listener: &Function, name: &str, key: Option<&Key>, intent: JsValue, extra: JsValue) {
+    let key = key.map_or(JsValue::NULL, |key| text(key.as_str()));
+    // The face catches what its own listeners throw.
+    let _ = listener.call4(&JsValue::UNDEFINED, &text(name), &key, &intent, &extra);
+}
+
+/// The loop without the storage.
+#[wasm_bindgen]
+pub struct Loop(RetryLoop);
+
+#[wasm_bindgen]
+impl Loop {
+    /// Starts it. `key`: the application's own, or none for a fresh one.
+    #[wasm_bindgen(constructor)]
+    pub fn new(send: Function, key: Option<String>, policy: JsValue) -> Result<Loop, JsValue> {
+        let key = match key {
+            Some(key) => Key::parse(&key),
+            None => mint(),
+        };
+        let default = Policy::interactive();
+        let policy = if policy.is_undefined() || policy.is_null() {
+            Ok(default)
+        } else {
+            default.read(&Js(policy), "policy")
+        };
+        Ok(Loop(RetryLoop::start(
+            send,
+            key.map_err(error)?,
+            policy.map_err(error)?,
+        )))
+    }
+
+    /// Resolves with how it ended.
+    pub fn outcome(&self) -> Promise {
+        let ended = self.0.outcome();
+        future_to_promise(async move { ended.await.map(|ended| outcome(&ended)).map_err(error) })
+    }
+
+    /// Ends it: no timer, listener or request of it is left.
+    pub fn abort(&self) {
+        self.0.abort();
+    }
+}
+
+/// Calls back with the text of a panic. The instance is of no use afterwards.
+#[wasm_bindgen]
+pub fn on_panic(callback: Function) {
+    std::panic::set_hook(Box::new(move |info| {
+        let payload = info.payload();
+        let message = match payload.downcast_ref::<String>() {
+            Some(message) => message,
+            None => payload.downcast_ref().copied().unwrap_or("panic"),
+        };
+        let place = info.location().map_or("", |location| location.file());
+        let line = info.location().map_or(0, |location| location.line());
+        let _ = callback.call3(
+            &JsValue::UNDEFINED,
+            &text(message),
+            &text(place),
+            &JsValue::from(line),
+        );
+    }));
+}

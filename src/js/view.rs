@@ -1,0 +1,136 @@
+//! What JavaScript sees: plain objects made from the crate's types.
+
+use crate::engine::table::Table;
+use crate::engine::{Error, Intent};
+use crate::web::{json_parse, set};
+use crate::{Outcome, Status, Stored};
+use js_sys::{Array, Object};
+use serde::Serialize;
+use std::rc::Rc;
+use wasm_bindgen::JsValue;
+
+/// A string.
+pub fn text(text: &str) -> JsValue {
+    JsValue::from_str(text)
+}
+
+/// Properties with `null` for what is absent.
+fn plain(value: &impl Serialize) -> JsValue {
+    let serializer = serde_wasm_bindgen::Serializer::new().serialize_missing_as_null(true);
+    // Strings, numbers, booleans and lists of them: there is nothing that could fail.
+    value.serialize(&serializer).unwrap_or(JsValue::NULL)
+}
+
+/// An error, as `{ code, message }`; the face makes a `ResubmitError` of it.
+pub fn error(error: Error) -> JsValue {
+    let object = Object::new();
+    set(&object, "code", &text(error.code().as_str()));
+    set(&object, "message", &text(error.message()));
+    object.into()
+}
+
+/// `Stored` of the JavaScript API.
+pub fn stored(stored: Stored) -> JsValue {
+    let object = Object::new();
+    set(&object, "durable", &(stored == Stored::Durable).into());
+    if let Stored::NotDurable(reason) = stored {
+        set(&object, "reason", &text(reason));
+    }
+    object.into()
+}
+
+/// `Cancelled` of the JavaScript API.
+pub fn cancelled((cancelled, maybe_delivered): (bool, bool)) -> JsValue {
+    let object = Object::new();
+    set(&object, "cancelled", &cancelled.into());
+    set(&object, "maybeDelivered", &maybe_delivered.into());
+    object.into()
+}
+
+/// `Outcome` of the JavaScript API.
+pub fn outcome(outcome: &Outcome) -> JsValue {
+    let object = Object::new();
+    let put = |name: &str, value: JsValue| set(&object, name, &value);
+    let status = match &outcome.status {
+        Status::Delivered { response, receipt } => {
+            put(
+                "response",
+                response.clone().map_or(JsValue::NULL, Into::into),
+            );
+            put("receipt", plain(receipt));
+            "delivered"
+        }
+        Status::Refused {
+            reason,
+            response,
+            evidence,
+        } => {
+            put("reason", text(reason.as_str()));
+            put(
+                "response",
+                response.clone().map_or(JsValue::NULL, Into::into),
+            );
+            put("evidence", plain(evidence));
+            "refused"
+        }
+        Status::Parked { reason, evidence } => {
+            put("reason", text(reason.as_str()));
+            put("evidence", plain(evidence));
+            "parked"
+        }
+        Status::Cancelled { reason } => {
+            put("reason", text(reason.as_str()));
+            "cancelled"
+        }
+    };
+    put("status", text(status));
+    put("key", text(&outcome.key));
+    put("attempts", outcome.attempts.into());
+    put("maybeDelivered", outcome.maybe_delivered.into());
+    Object::freeze(&object).into()
+}
+
+/// The objects that were given out for intents: the same one while the intent did not change.
+#[derive(Default)]
+pub struct Views(Table<String, (Rc<Intent>, JsValue)>);
+
+impl Views {
+    /// The object of an intent.
+    pub fn of(&mut self, intent: &Rc<Intent>) -> JsValue {
+        if let Some((known, view)) = self.0.get(&intent.key) {
+            if Rc::ptr_eq(known, intent) || known == intent {
+                return view.clone();
+            }
+        }
+        let view = view(intent);
+        self.0
+            .insert(intent.key.clone(), (intent.clone(), view.clone()));
+        view
+    }
+
+    /// The objects of a list. What is not on it is let go.
+    pub fn list(&mut self, intents: &[Rc<Intent>]) -> Array {
+        let array = intents.iter().map(|intent| self.of(intent)).collect();
+        if self.0.len() > intents.len() {
+            let mut kept = Table::default();
+            for intent in intents {
+                if let Some(known) = self.0.remove(&intent.key) {
+                    kept.insert(intent.key.clone(), known);
+                }
+            }
+            self.0 = kept;
+        }
+        array
+    }
+}
+
+fn view(intent: &Intent) -> JsValue {
+    let view: Object = plain(intent).into();
+    let meta = intent.meta.as_deref().map(json_parse);
+    set(
+        &view,
+        "meta",
+        &meta.and_then(Result::ok).unwrap_or(JsValue::NULL),
+    );
+    Object::freeze(&view).into()
+}

@@ -1,0 +1,150 @@
+//! One attempt: a `fetch`, and what its answer says.
+
+use super::global::offline;
+use super::source::{get, set, Js};
+use crate::engine::decode::Source;
+use crate::engine::verdict::AT_ONCE;
+use crate::engine::{Answer, Failure, Head, Record};
+use gloo_timers::future::TimeoutFuture;
+use js_sys::futures::JsFuture;
+use js_sys::{Object, Promise, Uint8Array};
+use std::future::{poll_fn, Future};
+use std::pin::pin;
+use std::task::Poll;
+use wasm_bindgen::prelude::*;
+use web_sys::{ReadableStreamDefaultReader, Response};
+
+/// How much of a body is kept as an excerpt, in bytes.
+const EXCERPT_BYTES: usize = 4 * 1024;
+
+/// How long reading it may hold up the verdict, in milliseconds.
+const EXCERPT_MS: u32 = 2_000;
+
+/// What came of an attempt, and the response if there is one, its body unread.
+pub struct Ended {
+    /// For the engine.
+    pub answer: Answer,
+    /// For the caller.
+    pub response: Option<Response>,
+}
+
+/// Follows a `fetch` that was called to its end. `excerpt_always`: also of a success, for its receipt.
+pub async fn follow(
+    promise: Promise,
+    excerpt_always: bool,
+    blocked_by_csp: impl Fn() -> bool,
+    elapsed: impl Fn() -> u64,
+) -> Ended {
+    let offline_before = offline();
+    match JsFuture::from(promise).await {
+        Ok(response) => {
+            let response: Response = response.unchecked_into();
+            let head = head(&response, excerpt_always).await;
+            Ended {
+                answer: Answer::Response(head),
+                response: Some(response),
+            }
+        }
+        Err(_) => {
+            let elapsed = elapsed();
+            let offline_after = offline();
+            if elapsed < AT_ONCE {
+                // A violation of the page's policy is reported in a task of its own, after the rejection.
+                TimeoutFuture::new(0).await;
+            }
+            Ended {
+                answer: Answer::Failure(Failure {
+                    elapsed,
+                    offline_before,
+                    offline_after,
+                    blocked_by_csp: blocked_by_csp(),
+                    ..Failure::default()
+                }),
+                response: None,
+            }
+        }
+    }
+}
+
+async fn head(response: &Response, excerpt_always: bool) -> Head {
+    let headers = response.headers();
+    let header = |name: &str| headers.get(name).ok().flatten();
+    let status = response.status();
+    let content_type = header("content-type");
+    let wanted = excerpt_always || !response.ok();
+    let excerpt = if wanted && content_type.as_deref().is_some_and(is_text) {
+        within(EXCERPT_MS, excerpt(response)).await.flatten()
+    } else {
+        None
+    };
+    Head {
+        status,
+        redirected: response.redirected(),
+        url: response.url(),
+        filtered: get(response, "type").as_string().as_deref() != Some("basic"),
+        retry_after: header("retry-after"),
+        date: header("date"),
+        location: header("location"),
+        replayed: header("idempotent-replayed")
+            .is_some_and(|value| value.trim().eq_ignore_ascii_case("true")),
+        content_type,
+        excerpt,
+        ..Head::default()
+    }
+}
+
+fn is_text(content_type: &str) -> bool {
+    let kind = content_type.split(';').next().unwrap_or("").trim();
+    kind.starts_with("text/")
+        || kind.ends_with("json")
+        || kind.ends_with("xml")
+        || kind == "application/x-www-form-urlencoded"
+}
+
+/// The first bytes of a copy of the body. The response itself stays unread; what cannot be read is no fault of the
+/// answer's.
+async fn excerpt(response: &Response) -> Option<String> {
+    let copy = response.clone().ok()?;
+    let reader: ReadableStreamDefaultReader = copy.body()?.get_reader().unchecked_into();
+    let mut bytes = Vec::new();
+    while bytes.len() < EXCERPT_BYTES {
+        let chunk = Js(JsFuture::from(reader.read()).await.ok()?);
+        if Source::get(&chunk, "done").and_then(|done| done.boolean()) == Some(true) {
+            break;
+        }
+        let chunk: Uint8Array = get(&chunk.0, "value").dyn_into().ok()?;
+        bytes.extend(chunk.to_vec());
+    }
+    bytes.truncate(EXCERPT_BYTES);
+    // The rest of the copy is not wanted; without this it would be buffered in full.
+    let cancelled = reader.cancel();
+    js_sys::futures::spawn_local(async move {
+        let _ = JsFuture::from(cancelled).await;
+    });
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The output of a future, unless it takes longer.
+pub async fn within<T>(ms: u32, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    let mut timeout = pin!(TimeoutFuture::new(ms));
+    poll_fn(move |context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
+        }
+        timeout.as_mut().poll(context).map(|()| None)
+    })
+    .await
+}
+
+/// Calls the application's own `send` in place of `fetch` (`submitWithRetry`).
+pub fn send_by(send: &js_sys::Function, record: &Record, signal: &web_sys::AbortSignal) -> Promise {
+    let attempt = Object::new();
+    set(&attempt, "key", &record.key.as_str().into());
+    set(&attempt, "attempt", &f64::from(record.attempts).into());
+    set(&attempt, "signal", signal);
+    match send.call1(&JsValue::UNDEFINED, &attempt) {
+        Ok(value) => Promise::resolve(&value),
+        Err(thrown) => Promise::reject(&thrown),
+    }
+}

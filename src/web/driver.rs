@@ -1,0 +1,796 @@
+//! Runs the engine in a page: hands in what happened, carries out what it decides.
+//!
+//! The engine is borrowed only while it decides. Effects wait in a list that the outermost call drains, so a listener
+//! may call back in, and what it asks for comes after what was decided before.
+
+use super::attempt::{follow, send_by};
+use super::global::{document, env, fetch, global_target, offline, warn};
+use super::latch::Latch;
+use super::listen::Listener;
+use super::listing::Listing;
+use super::outbox::{Notice, Stored};
+use super::request::{freeze, thaw, Frozen, Request};
+use super::source::get;
+use super::store::{StorageError, Store};
+use crate::engine::queue::{Due, Ticket};
+use crate::engine::table::Table;
+use crate::engine::{
+    Applied, Code, Effect, Error, Event, Intent, Key, Op, OutboxOptions, Queue, Record, Report,
+    SubmitOptions,
+};
+use crate::outcome::Outcome;
+use gloo_timers::callback::Timeout;
+use js_sys::futures::spawn_local;
+use js_sys::{Function, Uint8Array};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use web_sys::{AbortController, Response};
+
+/// How long a storage operation may take, in milliseconds, before the page goes on without it.
+const STORAGE_MS: u32 = 10_000;
+
+/// What a page holds of an intent that it sends, besides the row.
+#[derive(Clone, Default)]
+struct Held {
+    body: Option<Uint8Array>,
+    /// Headers that must not be stored.
+    left_out: Vec<(String, String)>,
+}
+
+/// Somebody who follows one submission.
+#[derive(Clone)]
+pub struct Watch {
+    /// Whether it is on the disk.
+    pub stored: Latch<Result<Stored, Error>>,
+    /// How it ended.
+    pub outcome: Latch<Result<Outcome, Error>>,
+}
+
+impl Watch {
+    pub fn new() -> Self {
+        Watch {
+            stored: Latch::new(),
+            outcome: Latch::new(),
+        }
+    }
+}
+
+type Reply = Result<Box<Applied>, Error>;
+type Observer = Rc<dyn Fn(&Notice)>;
+
+/// The engine of a page, and what it acts on.
+pub struct Driver {
+    pub options: OutboxOptions,
+    /// The application's `send`, in place of `fetch`.
+    send: Option<Function>,
+    store: Option<Rc<Store>>,
+    queue: RefCell<Queue>,
+    effects: RefCell<VecDeque<Effect>>,
+    draining: Cell<bool>,
+    timer: RefCell<Option<Timeout>>,
+    listeners: RefCell<Vec<Listener>>,
+    /// Submissions whose request is still being read.
+    freezing: RefCell<Vec<Key>>,
+    held: RefCell<Table<Key, Held>>,
+    attempts: RefCell<Table<Key, (u64, AbortController)>>,
+    responses: RefCell<Table<Key, (u64, Response)>>,
+    tickets: Cell<Ticket>,
+    replies: RefCell<Table<Ticket, Latch<Reply>>>,
+    watches: RefCell<Table<Key, Vec<Watch>>>,
+    observers: RefCell<Vec<Observer>>,
+    listing: RefCell<Option<Listing>>,
+    blocked: RefCell<Vec<String>>,
+    trouble: Cell<Option<StorageError>>,
+    closed: Cell<bool>,
+    /// Whether there is storage, once that is known.
+    pub ready: Latch<Stored>,
+}
+
+impl Driver {
+    /// A page's driver. Without `options.durable` it has no storage.
+    pub fn start(options: OutboxOptions, send: Option<Function>) -> Rc<Self> {
+        let store = options
+            .durable
+            .then(|| Store::new(&options.name, &options.owner));
+        let driver = Rc::new(Driver {
+            options,
+            send,
+            store,
+            queue: RefCell::new(Queue::new(offline())),
+            effects: RefCell::default(),
+            draining: Cell::new(false),
+            timer: RefCell::default(),
+            listeners: RefCell::default(),
+            freezing: RefCell::default(),
+            held: RefCell::default(),
+            attempts: RefCell::default(),
+            responses: RefCell::default(),
+            tickets: Cell::new(0),
+            replies: RefCell::default(),
+            watches: RefCell::default(),
+            observers: RefCell::default(),
+            listing: RefCell::default(),
+            blocked: RefCell::default(),
+            trouble: Cell::new(None),
+            closed: Cell::new(false),
+            ready: Latch::new(),
+        });
+        driver.listen();
+        match driver.store.clone() {
+            Some(store) => driver.open(store),
+            None => {
+                driver.ready.set(Stored::NotDurable("asked"));
+            }
+        }
+        driver
+    }
+
+    fn open(self: &Rc<Self>, store: Rc<Store>) {
+        let driver = self.clone();
+        spawn_local(async move {
+            let patience = {
+                let (driver, store) = (driver.clone(), store.clone());
+                Timeout::new(STORAGE_MS, move || {
+                    store.give_up_opening();
+                    driver.in_trouble(StorageError::Silent);
+                })
+            };
+            store.open().await;
+            drop(patience);
+            match store.opened().await {
+                Ok(()) => {
+                    driver.trouble.set(None);
+                    driver.ready.set(Stored::Durable);
+                    driver.input(Event::Opened);
+                    // Not urgent: the next page does it otherwise.
+                    let _ = store.forget_old(env().wall).await;
+                }
+                Err(error) => driver.in_trouble(error),
+            }
+        });
+    }
+
+    fn in_trouble(&self, error: StorageError) {
+        self.ready.set(Stored::NotDurable(error.as_str()));
+        if self.trouble.replace(Some(error)).is_none() {
+            self.notify(&Notice::Degraded(error.as_str()));
+        }
+    }
+
+    fn listen(self: &Rc<Self>) {
+        let global = global_target();
+        let mut listeners = Vec::new();
+        let mut on =
+            |target: &web_sys::EventTarget, name, event: fn(&web_sys::Event) -> Option<Event>| {
+                let driver = Rc::downgrade(self);
+                listeners.push(Listener::new(target, name, move |dispatched| {
+                    if let (Some(driver), Some(event)) = (driver.upgrade(), event(&dispatched)) {
+                        driver.input(event);
+                    }
+                }));
+            };
+        on(&global, "online", |_| Some(Event::Online));
+        on(&global, "offline", |_| Some(Event::Offline));
+        on(&global, "focus", |_| Some(Event::Look));
+        on(&global, "pagehide", |_| Some(Event::Leaving));
+        on(&global, "pageshow", |_| Some(Event::Returned));
+        let target = document().unwrap_or(global);
+        on(&target, "visibilitychange", |_| Some(Event::Look));
+        let driver = Rc::downgrade(self);
+        listeners.push(Listener::new(
+            &target,
+            "securitypolicyviolation",
+            move |event| {
+                if let Some(driver) = driver.upgrade() {
+                    let text = |name: &str| get(&event, name).as_string().unwrap_or_default();
+                    if text("effectiveDirective") == "connect-src" {
+                        driver.blocked.borrow_mut().push(text("blockedURI"));
+                    }
+                }
+            },
+        ));
+        *self.listeners.borrow_mut() = listeners;
+    }
+
+    /// Ends this page's part. What is stored goes on in another page.
+    pub fn close(&self) {
+        if self.closed.replace(true) {
+            return;
+        }
+        self.listeners.borrow_mut().clear();
+        self.timer.borrow_mut().take();
+        self.effects.borrow_mut().clear();
+        for (_, controller) in std::mem::take(&mut *self.attempts.borrow_mut()).values() {
+            controller.abort();
+        }
+        if let Some(store) = &self.store {
+            store.close();
+        }
+        let closed = Error::new(Code::Closed, "the outbox was closed");
+        for watch in std::mem::take(&mut *self.watches.borrow_mut())
+            .values()
+            .flatten()
+        {
+            watch.stored.set(Err(closed.clone()));
+            watch.outcome.set(Err(closed.clone()));
+        }
+        for reply in std::mem::take(&mut *self.replies.borrow_mut()).values() {
+            reply.set(Err(closed.clone()));
+        }
+        self.ready.set(Stored::NotDurable("asked"));
+    }
+
+    // Inputs
+
+    /// Hands in what happened and carries out what is decided.
+    pub fn input(self: &Rc<Self>, event: Event) {
+        if self.closed.get() {
+            return;
+        }
+        {
+            let mut queue = self.queue.borrow_mut();
+            queue.handle(event, &mut env());
+            let mut effects = self.effects.borrow_mut();
+            while let Some(effect) = queue.poll_effect() {
+                effects.push_back(effect);
+            }
+        }
+        if self.draining.replace(true) {
+            return;
+        }
+        loop {
+            let next = self.effects.borrow_mut().pop_front();
+            let Some(effect) = next else { break };
+            self.run(effect);
+        }
+        self.draining.set(false);
+        self.arm();
+    }
+
+    /// Sets the one timer. Longer than a timer can wait is waited in parts.
+    fn arm(self: &Rc<Self>) {
+        let deadline = self.queue.borrow().next_deadline(env().clocks());
+        let timer = deadline.map(|ms| {
+            let driver = self.clone();
+            let ms = u32::try_from(ms).unwrap_or(u32::MAX).min(i32::MAX as u32);
+            Timeout::new(ms, move || {
+                driver.input(Event::Tick);
+            })
+        });
+        *self.timer.borrow_mut() = timer.filter(|_| !self.closed.get());
+    }
+
+    /// Submits. The request is read first; what is wrong with it is told to whoever watches.
+    pub fn submit(self: &Rc<Self>, key: Key, request: Request, options: SubmitOptions) -> Watch {
+        let watch = self.watch(&key);
+        self.freezing.borrow_mut().push(key.clone());
+        let driver = self.clone();
+        spawn_local(async move {
+            let frozen = freeze(request, &driver.options).await;
+            if !driver.thawed(&key) {
+                return;
+            }
+            match frozen {
+                Ok(frozen) => driver.accept(key, frozen, options),
+                Err(error) => driver.reject(&key, error),
+            }
+        });
+        watch
+    }
+
+    fn accept(self: &Rc<Self>, key: Key, frozen: Frozen, options: SubmitOptions) {
+        let Frozen {
+            head,
+            left_out,
+            body,
+        } = frozen;
+        let mut record = Record::new(
+            &self.options.owner,
+            key.clone(),
+            head,
+            self.options.policy.clone(),
+            env().wall,
+        );
+        record.key_place = self.options.key_place.clone();
+        record.left_out = left_out.iter().map(|(name, _)| name.clone()).collect();
+        if options.key.is_some() {
+            // Only an application's own key can come back with other bytes.
+            record.fingerprint = Some(crate::engine::fingerprint::fingerprint(
+                &record.request.method,
+                &record.request.url,
+                record
+                    .request
+                    .headers
+                    .iter()
+                    .find(|(name, _)| name == "content-type")
+                    .map_or("", |(_, value)| value),
+                &body.to_vec(),
+            ));
+        }
+        let durable = self.store.is_some() && !options.in_memory;
+        if durable {
+            self.warn_of_left_out(&record.left_out);
+        }
+        options.apply(&mut record);
+        let held = Held {
+            body: Some(body),
+            left_out,
+        };
+        if !self.held.borrow().contains_key(&key) {
+            self.held.borrow_mut().insert(key, held);
+        }
+        self.input(Event::Submit {
+            record: Box::new(record),
+            durable,
+        });
+    }
+
+    /// Takes a key off the list of those whose request is being read. Returns whether it was on it.
+    fn thawed(&self, key: &Key) -> bool {
+        let mut freezing = self.freezing.borrow_mut();
+        let at = freezing.iter().position(|known| known == key);
+        at.map(|at| freezing.swap_remove(at)).is_some()
+    }
+
+    /// Submits through the application's own `send`: nothing is frozen, nothing stored.
+    pub fn submit_own(self: &Rc<Self>, key: Key) -> Watch {
+        let watch = self.watch(&key);
+        let record = Record::new(
+            &self.options.owner,
+            key,
+            Default::default(),
+            self.options.policy.clone(),
+            env().wall,
+        );
+        self.input(Event::Submit {
+            record: Box::new(record),
+            durable: false,
+        });
+        watch
+    }
+
+    fn reject(&self, key: &Key, error: Error) {
+        for watch in self.watches.borrow_mut().remove(key).unwrap_or_default() {
+            watch.stored.set(Err(error.clone()));
+            watch.outcome.set(Err(error.clone()));
+        }
+        self.notify(&Notice::Rejected(key.clone(), error));
+    }
+
+    /// Follows a submission.
+    pub fn watch(&self, key: &Key) -> Watch {
+        let watch = Watch::new();
+        self.watches
+            .borrow_mut()
+            .or_default(key.clone())
+            .push(watch.clone());
+        watch
+    }
+
+    /// Follows an intent that may be known to the store alone.
+    pub fn watch_known(self: &Rc<Self>, key: Key) -> Watch {
+        let watch = self.watch(&key);
+        let driver = self.clone();
+        spawn_local(async move {
+            let here = driver.queue.borrow().record(&key).cloned();
+            let record = match (here, &driver.store) {
+                (Some(record), _) => Some(record),
+                (None, Some(store)) => store.get(&key).await.ok().flatten(),
+                (None, None) => None,
+            };
+            if driver.freezing.borrow().contains(&key) {
+                return;
+            }
+            match record {
+                Some(record) => driver.resume_watch(&record),
+                None => driver.reject(
+                    &key,
+                    Error::about(
+                        Code::UnknownKey,
+                        key.as_str(),
+                        "no intent of that key is known here",
+                    ),
+                ),
+            }
+        });
+        watch
+    }
+
+    /// Tells those who watch a known intent what is known.
+    fn resume_watch(&self, record: &Record) {
+        let stored = self.stored(&record.key);
+        let outcome = Outcome::of(record, None);
+        let watches = self.watches.borrow().get(&record.key).cloned();
+        for watch in watches.unwrap_or_default() {
+            watch.stored.set(Ok(stored));
+            if let Some(outcome) = outcome.clone() {
+                watch.outcome.set(Ok(outcome));
+            }
+        }
+        let intent = self.list(record);
+        self.notify(&Notice::Stored(record.key.clone(), intent.clone(), stored));
+        if let Some(outcome) = outcome {
+            self.watches.borrow_mut().remove(&record.key);
+            self.notify(&Notice::Settled(record.key.clone(), intent, outcome));
+        }
+    }
+
+    /// Runs a transaction that somebody asked for.
+    pub async fn ask(self: &Rc<Self>, op: Op) -> Reply {
+        if self.closed.get() {
+            return Err(Error::new(Code::Closed, "the outbox was closed"));
+        }
+        if matches!(op, Op::Cancel(_) | Op::Discard(_)) {
+            let key = op.key().clone();
+            if self.thawed(&key) {
+                return Ok(self.never_was(&key));
+            }
+        }
+        let ticket = self.tickets.get() + 2;
+        self.tickets.set(ticket);
+        let reply = Latch::new();
+        self.replies.borrow_mut().insert(ticket, reply.clone());
+        self.input(Event::Asked(ticket, op));
+        reply.wait().await
+    }
+
+    /// A submission that was given up before its request was read.
+    fn never_was(&self, key: &Key) -> Box<Applied> {
+        let mut record = Record::new(
+            "",
+            key.clone(),
+            Default::default(),
+            self.options.policy.clone(),
+            0,
+        );
+        record.cancel(0);
+        if let Some(outcome) = Outcome::of(&record, None) {
+            let intent = Rc::new(Intent::of(&record, false));
+            for watch in self.watches.borrow_mut().remove(key).unwrap_or_default() {
+                watch.stored.set(Ok(Stored::NotDurable("asked")));
+                watch.outcome.set(Ok(outcome.clone()));
+            }
+            self.notify(&Notice::Settled(key.clone(), intent, outcome));
+        }
+        Box::new(Applied {
+            record: Some(Box::new(record)),
+            accepted: true,
+            settled: true,
+            ..Applied::default()
+        })
+    }
+
+    // Effects
+
+    fn run(self: &Rc<Self>, effect: Effect) {
+        match effect {
+            Effect::Transact(ticket, op) => self.transact(ticket, op),
+            Effect::Query => self.query(),
+            Effect::BringForward => self.bring_forward(),
+            Effect::Send(record) => self.send(*record),
+            Effect::Abort(key, fence) => self.abort(&key, fence),
+            Effect::Report(report) => self.report(report),
+            Effect::Reply(ticket, reply) => {
+                if let Some(latch) = self.replies.borrow_mut().remove(&ticket) {
+                    latch.set(reply);
+                }
+            }
+        }
+    }
+
+    fn transact(self: &Rc<Self>, ticket: Ticket, op: Op) {
+        let Some(store) = self.store.clone() else {
+            // Without storage there are no rows but those in memory.
+            let applied = op.apply(None, &mut env());
+            return self.input(Event::Committed(ticket, op, Box::new(applied)));
+        };
+        let body = self
+            .held
+            .borrow()
+            .get(op.key())
+            .and_then(|held| held.body.clone());
+        let driver = self.clone();
+        spawn_local(async move {
+            let answered = Rc::new(Cell::new(false));
+            let patience = {
+                let (driver, op, answered) = (driver.clone(), op.clone(), answered.clone());
+                Timeout::new(STORAGE_MS, move || {
+                    if !answered.replace(true) {
+                        driver.in_trouble(StorageError::Silent);
+                        driver.input(Event::Failed(ticket, op));
+                    }
+                })
+            };
+            let done = store.transact(&op, body, &mut env()).await;
+            drop(patience);
+            if answered.replace(true) {
+                // Late. A row that went on from memory meanwhile must not be sent by the next page too.
+                if let (Ok(_), Op::Store(record)) = (done, &op) {
+                    let undo = Op::Discard(record.key.clone());
+                    let _ = store.transact(&undo, None, &mut env()).await;
+                }
+                return;
+            }
+            match done {
+                Ok((applied, body)) => {
+                    driver.trouble.set(None);
+                    if let (Op::Claim(key), true) = (&op, applied.accepted) {
+                        driver.held.borrow_mut().or_default(key.clone()).body = body;
+                    }
+                    driver.input(Event::Committed(ticket, op, Box::new(applied)));
+                }
+                Err(error) => {
+                    driver.in_trouble(error);
+                    driver.input(Event::Failed(ticket, op));
+                }
+            }
+        });
+    }
+
+    fn query(self: &Rc<Self>) {
+        let Some(store) = self.store.clone() else {
+            return;
+        };
+        let driver = self.clone();
+        spawn_local(async move {
+            let due = store.due(env().wall).await;
+            if due.is_err() {
+                let again = driver.clone();
+                Timeout::new(STORAGE_MS, move || again.input(Event::Look)).forget();
+            }
+            driver.input(Event::Queried(Box::new(
+                due.unwrap_or_else(|_| Due::default()),
+            )));
+        });
+    }
+
+    fn bring_forward(self: &Rc<Self>) {
+        let Some(store) = self.store.clone() else {
+            return;
+        };
+        let driver = self.clone();
+        spawn_local(async move {
+            let mut from = Some(env().wall);
+            while let Some(after) = from {
+                let Ok((changed, next)) = store.bring_forward(after, &mut env()).await else {
+                    break;
+                };
+                for (op, applied) in changed {
+                    driver.input(Event::Committed(1, op, Box::new(applied)));
+                }
+                from = next;
+            }
+            driver.input(Event::Look);
+        });
+    }
+
+    fn send(self: &Rc<Self>, record: Record) {
+        let (key, fence) = (record.key.clone(), record.fence);
+        let Ok(controller) = AbortController::new() else {
+            return;
+        };
+        let held = self.held.borrow().get(&key).cloned().unwrap_or_default();
+        let body = held.body.unwrap_or_else(|| Uint8Array::new_with_length(0));
+        let promise = match &self.send {
+            Some(send) => send_by(send, &record, &controller.signal()),
+            None => match thaw(&record, &held.left_out, &body, &controller.signal()) {
+                Ok(request) => fetch(&request),
+                Err(thrown) => js_sys::Promise::reject(&thrown),
+            },
+        };
+        self.attempts
+            .borrow_mut()
+            .insert(key.clone(), (fence, controller));
+        let driver = self.clone();
+        let durable = !self.queue.borrow().in_memory(&key);
+        let begun = env().mono;
+        spawn_local(async move {
+            let url = record.request.url;
+            let ended = follow(
+                promise,
+                durable,
+                || driver.is_blocked(&url),
+                || env().mono.saturating_sub(begun),
+            )
+            .await;
+            driver.forget_attempt(&key, fence);
+            if let Some(response) = ended.response {
+                driver
+                    .responses
+                    .borrow_mut()
+                    .insert(key.clone(), (fence, response));
+            }
+            driver.input(Event::Answered(key, fence, Box::new(ended.answer)));
+        });
+    }
+
+    /// Whether a violation of `connect-src` named this URL, or its origin, which is all that is told of a redirect.
+    fn is_blocked(&self, url: &str) -> bool {
+        self.blocked
+            .borrow()
+            .iter()
+            .any(|blocked| !blocked.is_empty() && url.starts_with(blocked.as_str()))
+    }
+
+    fn forget_attempt(&self, key: &Key, fence: u64) -> Option<AbortController> {
+        let mut attempts = self.attempts.borrow_mut();
+        let gone = match attempts.get(key) {
+            Some((current, _)) if *current == fence => attempts.remove(key),
+            _ => None,
+        };
+        if attempts.is_empty() {
+            self.blocked.borrow_mut().clear();
+        }
+        gone.map(|(_, controller)| controller)
+    }
+
+    fn abort(&self, key: &Key, fence: u64) {
+        if let Some(controller) = self.forget_attempt(key, fence) {
+            controller.abort();
+        }
+    }
+
+    // Reports
+
+    fn stored(&self, key: &Key) -> Stored {
+        if !self.queue.borrow().in_memory(key) {
+            Stored::Durable
+        } else {
+            Stored::NotDurable(self.trouble.get().map_or("asked", StorageError::as_str))
+        }
+    }
+
+    fn report(self: &Rc<Self>, report: Report) {
+        match report {
+            Report::Stored(key, _) => {
+                let stored = self.stored(&key);
+                let intent = self.queue.borrow().record(&key).cloned();
+                let Some(record) = intent else { return };
+                let intent = self.list(&record);
+                for watch in self.watches_of(&key) {
+                    watch.stored.set(Ok(stored));
+                }
+                self.notify(&Notice::Stored(key, intent, stored));
+            }
+            Report::Known(record) => self.resume_watch(&record),
+            Report::Rejected(key, error) => self.reject(&key, error),
+            Report::Attempted(record) => {
+                let intent = self.list(&record);
+                self.notify(&Notice::Attempted(record.key, intent));
+            }
+            Report::Waiting(record) => {
+                self.responses.borrow_mut().remove(&record.key);
+                let intent = self.list(&record);
+                self.notify(&Notice::Waiting(record.key, intent));
+            }
+            Report::Settled(record, fence) => self.settled(&record, fence),
+            Report::Removed(key) => {
+                self.held.borrow_mut().remove(&key);
+                let listed = match &mut *self.listing.borrow_mut() {
+                    Some(listing) => listing.remove(&key),
+                    None => false,
+                };
+                if listed {
+                    self.notify(&Notice::Listed);
+                }
+            }
+        }
+    }
+
+    fn settled(&self, record: &Record, fence: Option<u64>) {
+        let key = &record.key;
+        let response = match self.responses.borrow_mut().remove(key) {
+            Some((of, response)) if Some(of) == fence => Some(response),
+            _ => None,
+        };
+        if !self.queue.borrow().in_memory(key) {
+            self.held.borrow_mut().remove(key);
+        }
+        let Some(outcome) = Outcome::of(record, response) else {
+            return;
+        };
+        let intent = self.list(record);
+        for watch in self.watches.borrow_mut().remove(key).unwrap_or_default() {
+            watch.stored.set(Ok(self.stored(key)));
+            watch.outcome.set(Ok(outcome.clone()));
+        }
+        self.notify(&Notice::Settled(key.clone(), intent, outcome));
+    }
+
+    fn watches_of(&self, key: &Key) -> Vec<Watch> {
+        self.watches.borrow().get(key).cloned().unwrap_or_default()
+    }
+
+    /// Calls back with everything that happens.
+    pub fn observe(&self, observer: Observer) {
+        self.observers.borrow_mut().push(observer);
+    }
+
+    fn notify(&self, notice: &Notice) {
+        let observers = self.observers.borrow().clone();
+        for observer in observers {
+            observer(notice);
+        }
+    }
+
+    // The list of intents
+
+    /// Brings the list up to date, if somebody follows it, and returns the view of the row.
+    fn list(&self, record: &Record) -> Rc<Intent> {
+        let durable = !self.queue.borrow().in_memory(&record.key);
+        let listed = self
+            .listing
+            .borrow_mut()
+            .as_mut()
+            .map(|listing| listing.put(record, durable));
+        match listed {
+            Some((intent, changed)) => {
+                if changed {
+                    self.notify(&Notice::Listed);
+                }
+                intent
+            }
+            None => Rc::new(Intent::of(record, durable)),
+        }
+    }
+
+    /// The list as far as it was read. Reading begins with the first call.
+    pub fn intents(self: &Rc<Self>) -> Vec<Rc<Intent>> {
+        if let Some(listing) = &*self.listing.borrow() {
+            return listing.current();
+        }
+        let mut listing = Listing::default();
+        for record in self.queue.borrow().memory() {
+            listing.put(record, false);
+        }
+        let current = listing.current();
+        *self.listing.borrow_mut() = Some(listing);
+        if let Some(store) = self.store.clone() {
+            let driver = self.clone();
+            spawn_local(async move {
+                let mut before = None;
+                while let Ok((records, next)) = store.page(before).await {
+                    for record in records {
+                        driver.list_read(record);
+                    }
+                    driver.notify(&Notice::Listed);
+                    if next.is_none() {
+                        break;
+                    }
+                    before = next;
+                }
+            });
+        }
+        current
+    }
+
+    /// Takes a row that was read for the list, unless this page knows it better.
+    fn list_read(&self, record: Record) {
+        let queue = self.queue.borrow();
+        let newer = queue.record(&record.key);
+        let durable = !queue.in_memory(&record.key);
+        if let Some(listing) = &mut *self.listing.borrow_mut() {
+            listing.put(newer.unwrap_or(&record), durable);
+        }
+    }
+
+    /// How many stored rows this build cannot read.
+    pub fn unreadable(&self) -> u32 {
+        self.store.as_ref().map_or(0, |store| store.unreadable())
+    }
+
+    /// Warns where an intent cannot survive a reload although it is stored.
+    fn warn_of_left_out(&self, names: &[String]) {
+        if !names.is_empty() {
+            warn(
+                &[
+                    "resubmit: not stored, so the intent waits after a reload: ",
+                    &names.join(", "),
+                    " (see persistHeaders)",
+                ]
+                .concat(),
+            );
+        }
+    }
+}

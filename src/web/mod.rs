@@ -1,0 +1,24 @@
+//! The browser shell: it runs what the engine decides, and is the only place that names the browser.
+
+mod attempt;
+mod driver;
+mod global;
+mod latch;
+mod listen;
+mod listing;
+mod outbox;
+mod request;
+mod retry;
+mod source;
+mod store;
+
+pub use outbox::{Outbox, Submission};
+pub use request::Request;
+pub use retry::submit_with_retry;
+#[cfg(feature = "js")]
+pub(crate) use {
+    global::json_parse,
+    outbox::mint,
+    retry::RetryLoop,
+    source::{set, Js},
+};

@@ -1,0 +1,191 @@
+//! The outbox as a Rust front end uses it.
+
+use super::driver::{Driver, Watch};
+use super::request::Request;
+use crate::engine::{Code, Error, Intent, Key, Op, OutboxOptions, SubmitOptions};
+use crate::outcome::Outcome;
+use std::rc::Rc;
+
+pub use crate::notice::{Notice, Stored};
+
+/// An outbox: hands over submissions, and resumes those of earlier pages. A handle; clones are the same outbox.
+#[derive(Clone)]
+pub struct Outbox(Rc<Driver>);
+
+impl Outbox {
+    /// Opens an outbox, at once; what is submitted before its storage is open waits for it.
+    ///
+    /// # Errors
+    /// Outside a browser `no-browser`.
+    pub fn open(options: OutboxOptions) -> Result<Self, Error> {
+        Ok(Outbox(Driver::start(options, None)))
+    }
+
+    /// Whether there is storage, once that is known.
+    pub async fn ready(&self) -> Stored {
+        self.0.ready.wait().await
+    }
+
+    /// Submits a request.
+    ///
+    /// # Errors
+    /// None at once: what is wrong with the request comes from [`Submission::stored`] and [`Submission::outcome`].
+    pub fn submit(&self, request: Request, options: SubmitOptions) -> Result<Submission, Error> {
+        let key = match &options.key {
+            Some(key) => key.clone(),
+            None => mint()?,
+        };
+        Ok(self.submit_as(key, request, options))
+    }
+
+    /// Submits under a key that was minted already.
+    pub(crate) fn submit_as(
+        &self,
+        key: Key,
+        request: Request,
+        options: SubmitOptions,
+    ) -> Submission {
+        let watch = self.0.submit(key.clone(), request, options);
+        self.submission_of(key, watch)
+    }
+
+    fn submission_of(&self, key: Key, watch: Watch) -> Submission {
+        Submission {
+            driver: self.0.clone(),
+            key,
+            watch,
+        }
+    }
+
+    /// A handle to an intent, without asking whether it is known.
+    #[cfg(feature = "js")]
+    pub(crate) fn handle(&self, key: Key) -> Submission {
+        self.submission_of(key, Watch::new())
+    }
+
+    /// Follows an intent of this outbox, whichever page submitted it.
+    pub fn submission(&self, key: Key) -> Submission {
+        let watch = self.0.watch_known(key.clone());
+        self.submission_of(key, watch)
+    }
+
+    /// A person's fresh intent: at once, with a full new budget. Where that needs a new key, the submission has it.
+    ///
+    /// # Errors
+    /// `unknown-key`; `bad-state` if it is delivered, cancelled or being sent, or if it may be done twice and
+    /// `may_repeat` does not allow that.
+    pub async fn retry(&self, key: Key, may_repeat: bool) -> Result<Submission, Error> {
+        let applied = self
+            .0
+            .ask(Op::Retry {
+                key: key.clone(),
+                new_key: mint()?,
+                may_repeat,
+            })
+            .await?;
+        let key = applied.record.map_or(key, |record| record.key);
+        let watch = self.0.watch(&key);
+        watch.stored.set(Ok(Stored::Durable));
+        Ok(self.submission_of(key, watch))
+    }
+
+    /// Deletes an intent, whatever its state.
+    ///
+    /// # Errors
+    /// `unknown-key`, `storage-failed`.
+    pub async fn discard(&self, key: Key) -> Result<(), Error> {
+        self.0.ask(Op::Discard(key)).await.map(|_| ())
+    }
+
+    /// Says that a person has seen how it ended: what is kept of it goes.
+    ///
+    /// # Errors
+    /// `storage-failed`. An unknown key is no error: it was acknowledged before.
+    pub async fn acknowledge(&self, key: Key) -> Result<(), Error> {
+        match self.0.ask(Op::Forget(key)).await {
+            Err(error) if error.code() != Code::UnknownKey => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// This owner's intents, newest first, as far as they were read; the first call begins to read them, and
+    /// [`Notice::Listed`] says when there is more to see. An entry is the same `Rc` while nothing about it changed.
+    pub fn current_intents(&self) -> Vec<Rc<Intent>> {
+        self.0.intents()
+    }
+
+    /// How many stored rows this build cannot read; they are left alone.
+    pub fn unreadable(&self) -> u32 {
+        self.0.unreadable()
+    }
+
+    /// Calls back with everything that happens, for as long as the outbox is open.
+    pub fn observe(&self, observer: impl Fn(&Notice) + 'static) {
+        self.0.observe(Rc::new(observer));
+    }
+
+    /// The options it was opened with.
+    pub fn options(&self) -> &OutboxOptions {
+        &self.0.options
+    }
+
+    /// Ends this page's part: timers, listeners, requests. What is stored goes on in another page.
+    pub fn close(&self) {
+        self.0.close();
+    }
+}
+
+/// A fresh key.
+pub(crate) fn mint() -> Result<Key, Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|_| Error::new(Code::NoBrowser, "there is no source of randomness here"))?;
+    Ok(Key::from_random(bytes))
+}
+
+/// One submission, as this page follows it. A handle; dropping it detaches, never cancels.
+#[derive(Clone)]
+pub struct Submission {
+    driver: Rc<Driver>,
+    key: Key,
+    watch: Watch,
+}
+
+impl Submission {
+    /// The idempotency key.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Whether it is on the disk, once that is known.
+    ///
+    /// # Errors
+    /// What was wrong with the request.
+    pub async fn stored(&self) -> Result<Stored, Error> {
+        self.watch.stored.wait().await
+    }
+
+    /// How it ended. Once this resolved, the receipt counts as shown and goes.
+    ///
+    /// # Errors
+    /// What was wrong with the request, or `closed`.
+    pub async fn outcome(&self) -> Result<Outcome, Error> {
+        let outcome = self.watch.outcome.wait().await?;
+        let (driver, key) = (self.driver.clone(), self.key.clone());
+        js_sys::futures::spawn_local(async move {
+            let _ = driver.ask(Op::Forget(key)).await;
+        });
+        Ok(outcome)
+    }
+
+    /// Gives it up. An answer that was first wins. Returns whether it is cancelled, and whether it may have been
+    /// delivered all the same.
+    ///
+    /// # Errors
+    /// `unknown-key`, `storage-failed`, `closed`.
+    pub async fn cancel(&self) -> Result<(bool, bool), Error> {
+        let applied = self.driver.ask(Op::Cancel(self.key.clone())).await?;
+        let maybe = applied.record.is_some_and(|record| record.maybe_delivered);
+        Ok((applied.accepted, maybe))
+    }
+}

@@ -1,0 +1,247 @@
+//! Freezing a request to bytes, and building the request of an attempt from them.
+
+use super::global::is_https;
+use super::source::{get, set};
+use crate::engine::key_field::with_key_field;
+use crate::engine::options::is_forbidden_header;
+use crate::engine::{Code, Error, OutboxOptions, Record, RequestHead};
+use js_sys::futures::JsFuture;
+use js_sys::{Array, Object, Uint8Array};
+use wasm_bindgen::prelude::*;
+use web_sys::RequestInit;
+
+/// A request to submit. Made like the argument of `fetch`; what `fetch` would refuse is refused here.
+#[derive(Debug, Clone)]
+pub struct Request {
+    request: web_sys::Request,
+    /// The names of the headers that the caller set: `Request` drops forbidden ones in silence.
+    named: Vec<String>,
+}
+
+impl Request {
+    /// A POST without a body.
+    ///
+    /// # Errors
+    /// `bad-request` for a URL that cannot be sent to.
+    pub fn post(url: &str) -> Result<Self, Error> {
+        Request::build("POST", url, &[], None)
+    }
+
+    /// A POST of JSON text.
+    ///
+    /// # Errors
+    /// `bad-request` for a URL that cannot be sent to.
+    pub fn json(url: &str, json: &str) -> Result<Self, Error> {
+        let body = json.as_bytes();
+        Request::build(
+            "POST",
+            url,
+            &[("content-type", "application/json")],
+            Some(body),
+        )
+    }
+
+    /// A request of any method, with headers and a body.
+    ///
+    /// # Errors
+    /// `bad-request` for what `new Request` throws on.
+    pub fn build(
+        method: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> Result<Self, Error> {
+        let init = Object::new();
+        set(&init, "method", &method.into());
+        let pairs: Array = headers
+            .iter()
+            .map(|(name, value)| pair(name, value))
+            .collect();
+        set(&init, "headers", &pairs);
+        if let Some(body) = body {
+            set(&init, "body", &Uint8Array::from(body));
+        }
+        let request = web_sys::Request::new_with_str_and_init(url, init.unchecked_ref())
+            .map_err(|_| Error::about(Code::BadRequest, "request", "fetch refuses it"))?;
+        Ok(Request {
+            request,
+            named: headers
+                .iter()
+                .map(|(name, _)| name.to_ascii_lowercase())
+                .collect(),
+        })
+    }
+
+    /// The browser's own `Request`, unused, with the names of the headers that the caller set (lower case).
+    pub fn from_browser(request: web_sys::Request, named: Vec<String>) -> Self {
+        Request { request, named }
+    }
+}
+
+fn pair(name: &str, value: &str) -> JsValue {
+    Array::of2(&name.into(), &value.into()).into()
+}
+
+/// A request as bytes.
+pub struct Frozen {
+    /// What is stored.
+    pub head: RequestHead,
+    /// The headers that are sent but must not be stored.
+    pub left_out: Vec<(String, String)>,
+    /// The body.
+    pub body: Uint8Array,
+}
+
+/// Checks a request and reads it to bytes, once: every attempt sends these.
+///
+/// # Errors
+/// `bad-request` for what cannot or must not be sent, `too-large` above `max_body_bytes`.
+pub async fn freeze(request: Request, options: &OutboxOptions) -> Result<Frozen, Error> {
+    let Request { request, named } = request;
+    let setting = |name: &str| get(&request, name).as_string().unwrap_or_default();
+    let url = setting("url");
+    check(&url, &setting("mode"), &named)?;
+    let mut head = RequestHead {
+        method: setting("method"),
+        mode: setting("mode"),
+        credentials: setting("credentials"),
+        redirect: setting("redirect"),
+        referrer_policy: setting("referrerPolicy"),
+        cache: setting("cache"),
+        integrity: setting("integrity"),
+        url,
+        ..RequestHead::default()
+    };
+    let mut left_out = Vec::new();
+    for entry in Array::from(&request.headers()).iter() {
+        let entry: Array = entry.unchecked_into();
+        if let (Some(name), Some(value)) = (entry.get(0).as_string(), entry.get(1).as_string()) {
+            let list = if options.may_persist(&name) {
+                &mut head.headers
+            } else {
+                &mut left_out
+            };
+            list.push((name, value));
+        }
+    }
+    let unreadable = |_| Error::about(Code::BadRequest, "body", "it could not be read");
+    let buffer = request.array_buffer().map_err(unreadable)?;
+    let body = Uint8Array::new(&JsFuture::from(buffer).await.map_err(unreadable)?);
+    head.body_bytes = u64::from(body.length());
+    if head.body_bytes > options.max_body_bytes {
+        return Err(Error::about(
+            Code::TooLarge,
+            "body",
+            "it has more bytes than maxBodyBytes",
+        ));
+    }
+    if let Some(field) = &options.key_place.field {
+        // Tried now, so that a body that cannot carry the key is an error before anything is stored.
+        with_key_field(content_type(&head), &body.to_vec(), field, "0")
+            .map_err(|error| Error::about(Code::BadOption, "options.keyField", error.as_str()))?;
+    }
+    Ok(Frozen {
+        head,
+        left_out,
+        body,
+    })
+}
+
+fn check(url: &str, mode: &str, named: &[String]) -> Result<(), Error> {
+    if mode == "no-cors" || mode == "navigate" {
+        return Err(Error::about(
+            Code::BadRequest,
+            "mode",
+            "expected one whose answer can be read",
+        ));
+    }
+    if let Some(name) = named.iter().find(|name| is_forbidden_header(name)) {
+        return Err(Error::about(
+            Code::BadRequest,
+            name,
+            "the browser does not let a page set this header",
+        ));
+    }
+    let insecure = url.strip_prefix("http://");
+    if insecure.is_none() && !url.starts_with("https://") {
+        return Err(Error::about(
+            Code::BadRequest,
+            "url",
+            "expected http or https",
+        ));
+    }
+    if insecure.is_some_and(|rest| is_https() && !is_loopback(rest)) {
+        return Err(Error::about(
+            Code::BadRequest,
+            "url",
+            "expected https: the browser blocks http from a page that came over https",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether browsers treat the host as trustworthy without TLS.
+fn is_loopback(rest: &str) -> bool {
+    let host = rest.split(['/', '?', '#', ':']).next().unwrap_or("");
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host.starts_with("127.")
+        || rest.starts_with("[::1]")
+}
+
+fn content_type(head: &RequestHead) -> &str {
+    head.headers
+        .iter()
+        .find(|(name, _)| name == "content-type")
+        .map_or("", |(_, value)| value)
+}
+
+/// The request of an attempt: built anew from the frozen bytes every time.
+///
+/// # Errors
+/// What `new Request` throws, which it did not at the submit.
+pub fn thaw(
+    record: &Record,
+    left_out: &[(String, String)],
+    body: &Uint8Array,
+    signal: &web_sys::AbortSignal,
+) -> Result<web_sys::Request, JsValue> {
+    let head = &record.request;
+    let init = Object::new();
+    set(&init, "method", &head.method.as_str().into());
+    set(&init, "signal", signal);
+    for (name, value) in [
+        ("mode", &head.mode),
+        ("credentials", &head.credentials),
+        ("redirect", &head.redirect),
+        ("referrerPolicy", &head.referrer_policy),
+        ("cache", &head.cache),
+        ("integrity", &head.integrity),
+    ] {
+        if !value.is_empty() {
+            set(&init, name, &value.as_str().into());
+        }
+    }
+    let headers: Array = head
+        .headers
+        .iter()
+        .chain(left_out)
+        .map(|(name, value)| pair(name, value))
+        .collect();
+    if let Some((name, value)) = record.key_place.header(&record.key) {
+        headers.push(&pair(name, &value));
+    }
+    set(&init, "headers", &headers);
+    if !matches!(head.method.as_str(), "GET" | "HEAD") {
+        match &record.key_place.field {
+            None => set(&init, "body", body),
+            Some(field) => {
+                let key = record.key.as_str();
+                let bytes = with_key_field(content_type(head), &body.to_vec(), field, key)
+                    .map_err(|error| JsValue::from_str(error.as_str()))?;
+                set(&init, "body", &Uint8Array::from(bytes.as_slice()));
+            }
+        }
+    }
+    web_sys::Request::new_with_str_and_init(&head.url, init.unchecked_ref::<RequestInit>())
+}

@@ -1,0 +1,53 @@
+//! Reading JavaScript values by structural getters.
+
+use crate::engine::decode::Source;
+use js_sys::{Array, Object, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
+
+/// A JavaScript value being read.
+pub struct Js(pub JsValue);
+
+/// The property of that name; absent if the value is no object or a getter throws.
+pub fn get(value: &JsValue, name: &str) -> JsValue {
+    Reflect::get(value, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED)
+}
+
+/// Sets a property of an object of our own.
+pub fn set(object: &Object, name: &str, value: &JsValue) {
+    // Fails only on a frozen object or a setter that throws; ours are plain.
+    let _ = Reflect::set(object, &JsValue::from_str(name), value);
+}
+
+impl Source for Js {
+    fn get(&self, name: &str) -> Option<Self> {
+        let value = get(&self.0, name);
+        (!value.is_undefined() && !value.is_null()).then_some(Js(value))
+    }
+
+    fn string(&self) -> Option<String> {
+        self.0.as_string()
+    }
+
+    fn number(&self) -> Option<f64> {
+        self.0.as_f64()
+    }
+
+    fn boolean(&self) -> Option<bool> {
+        self.0.as_bool()
+    }
+
+    fn items(&self) -> Option<Vec<Self>> {
+        let array: &Array = self.0.dyn_ref()?;
+        Some(array.iter().map(Js).collect())
+    }
+
+    fn names(&self) -> Option<Vec<String>> {
+        let object: &Object = self.0.is_object().then(|| self.0.unchecked_ref())?;
+        Some(
+            Object::keys(object)
+                .iter()
+                .filter_map(|name| name.as_string())
+                .collect(),
+        )
+    }
+}

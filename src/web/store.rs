@@ -1,0 +1,474 @@
+//! The outbox on disk: one IndexedDB database, its transactions, and its queries.
+//!
+//! Rows are in `intents`, bodies in `bodies`, both under `[owner, key]`; `gates` and `meta` are there from the first
+//! version on, so that what comes to use them needs no migration.
+
+use super::latch::Latch;
+use super::source::{get, set, Js};
+use crate::engine::queue::Due;
+use crate::engine::record::Unreadable;
+use crate::engine::{Applied, Env, Key, Op, Record, Wall, Write};
+use idb::{
+    CursorDirection, Database, DatabaseEvent, Factory, IndexParams, KeyPath, KeyRange, ObjectStore,
+    ObjectStoreParams, Query, Transaction,
+};
+use js_sys::{Array, Object, Uint8Array};
+use serde::Serialize;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use wasm_bindgen::prelude::*;
+use web_sys::IdbDatabase;
+
+/// The version of the database's shape. Rows have a version of their own.
+const VERSION: u32 = 1;
+
+const INTENTS: &str = "intents";
+const BODIES: &str = "bodies";
+const GATES: &str = "gates";
+const META: &str = "meta";
+
+/// The indexes of `intents`: their names and key paths. A row without the property is not in the index.
+const INDEXES: [(&str, &[&str]); 6] = [
+    (DUE, &["owner", "nextAttemptAt"]),
+    (LISTED, &["owner", "createdAt"]),
+    ("lane", &["owner", "lane", "laneSeq"]),
+    ("coalesce", &["owner", "coalesceKey"]),
+    ("form", &["owner", "formKey"]),
+    (FORGET, &["forgetAt"]),
+];
+const DUE: &str = "due";
+const LISTED: &str = "listed";
+const FORGET: &str = "forget";
+
+/// How many due rows are taken at once.
+const DUE_LIMIT: u32 = 16;
+
+/// How many rows are read or written in one transaction, where there may be many.
+pub const PAGE: u32 = 256;
+
+/// Why the storage did not do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StorageError {
+    /// There is none here, or it may not be touched.
+    Absent,
+    /// It said no.
+    Failed,
+    /// It did not answer in time.
+    Silent,
+}
+
+impl StorageError {
+    /// The word for `NotDurableReason`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            StorageError::Absent => "no-storage",
+            StorageError::Failed => "storage-failed",
+            StorageError::Silent => "storage-silent",
+        }
+    }
+}
+
+impl From<idb::Error> for StorageError {
+    fn from(_: idb::Error) -> Self {
+        StorageError::Failed
+    }
+}
+
+type Result<T> = std::result::Result<T, StorageError>;
+
+#[wasm_bindgen]
+extern "C" {
+    // web-sys hides the options of a transaction behind an unstable flag, which users of this crate cannot be asked
+    // to set.
+    #[wasm_bindgen(extends = IdbDatabase)]
+    type DatabaseWithOptions;
+    #[wasm_bindgen(method, catch, js_name = transaction)]
+    fn transaction_with_options(
+        this: &DatabaseWithOptions,
+        stores: &Array,
+        mode: &str,
+        options: &Object,
+    ) -> std::result::Result<web_sys::IdbTransaction, JsValue>;
+}
+
+/// The open database, or what keeps it from being open.
+pub struct Store {
+    name: String,
+    owner: String,
+    opening: RefCell<Latch<Result<()>>>,
+    database: RefCell<Option<IdbDatabase>>,
+    unreadable: Cell<u32>,
+}
+
+impl Store {
+    /// The store of an outbox; nothing is opened yet.
+    pub fn new(name: &str, owner: &str) -> Rc<Self> {
+        Rc::new(Store {
+            name: ["resubmit:", name].concat(),
+            owner: owner.to_owned(),
+            opening: RefCell::new(Latch::new()),
+            database: RefCell::new(None),
+            unreadable: Cell::new(0),
+        })
+    }
+
+    /// How many rows were met that this build cannot read.
+    pub fn unreadable(&self) -> u32 {
+        self.unreadable.get()
+    }
+
+    /// Whether the database is open, once that is known.
+    pub async fn opened(&self) -> Result<()> {
+        let opening = self.opening.borrow().clone();
+        opening.wait().await
+    }
+
+    /// Says that the opening took too long: whoever waits goes on without. A late success is still used by what comes
+    /// after.
+    pub fn give_up_opening(&self) {
+        self.opening.borrow().set(Err(StorageError::Silent));
+    }
+
+    /// Opens the database.
+    pub async fn open(self: &Rc<Self>) {
+        let opening = self.opening.borrow().clone();
+        let opened = self.try_open().await;
+        if !opening.set(opened) && opened.is_ok() {
+            *self.opening.borrow_mut() = Latch::new();
+            self.opening.borrow().set(Ok(()));
+        }
+    }
+
+    async fn try_open(self: &Rc<Self>) -> Result<()> {
+        let factory = Factory::new().map_err(|_| StorageError::Absent)?;
+        let mut request = factory
+            .open(&self.name, Some(VERSION))
+            .map_err(|_| StorageError::Absent)?;
+        request.on_upgrade_needed(|event| {
+            if let Ok(database) = event.database() {
+                // A failure here aborts the upgrade, and with it the opening.
+                let _ = create(&database);
+            }
+        });
+        let mut database = request.await?;
+        let store = Rc::downgrade(self);
+        // A newer page wants to upgrade, or the browser closed it: let go, and open again when it is needed.
+        let let_go = move || {
+            if let Some(store) = store.upgrade() {
+                store.let_go();
+            }
+        };
+        let closed = let_go.clone();
+        database.on_version_change(move |_| let_go());
+        database.on_close(move |_| closed());
+        database.forget_callbacks();
+        *self.database.borrow_mut() = Some(database.into());
+        Ok(())
+    }
+
+    fn let_go(&self) {
+        if let Some(database) = self.database.borrow_mut().take() {
+            database.close();
+        }
+    }
+
+    /// Closes the database.
+    pub fn close(&self) {
+        self.let_go();
+        self.opening.borrow().set(Err(StorageError::Absent));
+    }
+
+    /// Begins a transaction; a connection that was closed under the page is opened again, once.
+    async fn begin(
+        self: &Rc<Self>,
+        stores: &[&str],
+        mode: &str,
+        strict: bool,
+    ) -> Result<Transaction> {
+        self.opened().await?;
+        if let Some(transaction) = self.try_begin(stores, mode, strict) {
+            return Ok(transaction);
+        }
+        self.let_go();
+        self.try_open().await?;
+        self.try_begin(stores, mode, strict)
+            .ok_or(StorageError::Failed)
+    }
+
+    fn try_begin(&self, stores: &[&str], mode: &str, strict: bool) -> Option<Transaction> {
+        let database = self.database.borrow().clone()?;
+        let options = Object::new();
+        let durability = if strict { "strict" } else { "relaxed" };
+        set(&options, "durability", &durability.into());
+        let stores: Array = stores.iter().map(|name| JsValue::from_str(name)).collect();
+        let database: DatabaseWithOptions = database.unchecked_into();
+        let transaction = database
+            .transaction_with_options(&stores, mode, &options)
+            .ok()?;
+        Some(transaction.into())
+    }
+
+    /// Runs one transaction of the engine's. Returns what it came to, and the body of a row that was claimed.
+    ///
+    /// Nothing but IndexedDB is awaited between the first request and the commit.
+    pub async fn transact(
+        self: &Rc<Self>,
+        op: &Op,
+        body: Option<Uint8Array>,
+        env: &mut Env,
+    ) -> Result<(Applied, Option<Uint8Array>)> {
+        let transaction = self
+            .begin(&[INTENTS, BODIES], "readwrite", op.is_strict())
+            .await?;
+        let intents = transaction.object_store(INTENTS)?;
+        let bodies = transaction.object_store(BODIES)?;
+        // A minted key cannot be known: that saves the first submit a read.
+        let minted = matches!(op, Op::Store(record) if record.fingerprint.is_none());
+        let row = if minted {
+            None
+        } else {
+            self.read(&intents, op.key()).await?
+        };
+        let applied = op.apply(row, env);
+        let body = match op {
+            Op::Claim(key) if applied.accepted && body.is_none() => {
+                Some(self.body(&bodies, key).await?)
+            }
+            _ => body,
+        };
+        for write in &applied.writes {
+            self.write(&intents, &bodies, write, body.as_ref()).await?;
+        }
+        commit(transaction).await?;
+        Ok((applied, body))
+    }
+
+    /// The request futures of writes are not awaited: the commit stands for all of them.
+    async fn write(
+        &self,
+        intents: &ObjectStore,
+        bodies: &ObjectStore,
+        write: &Write,
+        body: Option<&Uint8Array>,
+    ) -> Result<()> {
+        match write {
+            Write::Put(record) => {
+                intents.put(&to_row(record)?, None)?;
+            }
+            Write::PutBody(key) => {
+                if let Some(body) = body {
+                    bodies.put(body, Some(&self.id(key)))?;
+                }
+            }
+            Write::CopyBody(from, to) => {
+                let body = self.body(bodies, from).await?;
+                bodies.put(&body, Some(&self.id(to)))?;
+            }
+            Write::DropBody(key) => {
+                bodies.delete(self.id(key))?;
+            }
+            Write::Delete(key) => {
+                intents.delete(self.id(key))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&self, intents: &ObjectStore, key: &Key) -> Result<Option<Record>> {
+        match intents.get(self.id(key))?.await? {
+            None => Ok(None),
+            Some(row) => match self.readable(row) {
+                Some(record) => Ok(Some(record)),
+                None => Err(StorageError::Failed),
+            },
+        }
+    }
+
+    async fn body(&self, bodies: &ObjectStore, key: &Key) -> Result<Uint8Array> {
+        let body = bodies.get(self.id(key))?.await?;
+        Ok(body.map_or_else(|| Uint8Array::new_with_length(0), JsCast::unchecked_into))
+    }
+
+    fn id(&self, key: &Key) -> JsValue {
+        Array::of2(&self.owner.as_str().into(), &key.as_str().into()).into()
+    }
+
+    fn readable(&self, row: JsValue) -> Option<Record> {
+        match Record::read(&Js(row)) {
+            Ok(record) => Some(record),
+            Err(Unreadable::Newer | Unreadable::Damaged(_)) => {
+                self.unreadable.set(self.unreadable.get().saturating_add(1));
+                None
+            }
+        }
+    }
+
+    /// What is due, and the two ends of what is not: three requests, whatever the number of waiting rows.
+    pub async fn due(self: &Rc<Self>, now: Wall) -> Result<Due> {
+        let transaction = self.begin(&[INTENTS], "readonly", false).await?;
+        let index = transaction.object_store(INTENTS)?.index(DUE)?;
+        let due = index
+            .get_all(Some(self.range(None, Some(now))?), Some(DUE_LIMIT))?
+            .await?;
+        let later = self.range(Some(now), None)?;
+        let next = index.get_all(Some(later), Some(1))?.await?;
+        let last = match index
+            .open_cursor(
+                Some(self.range(Some(now), None)?),
+                Some(CursorDirection::Prev),
+            )?
+            .await?
+        {
+            Some(cursor) => Some(cursor.value()?),
+            None => None,
+        };
+        self.unreadable.set(0);
+        Ok(Due {
+            due: due
+                .into_iter()
+                .filter_map(|row| self.readable(row))
+                .collect(),
+            next: next.into_iter().find_map(|row| self.readable(row)),
+            last: last.and_then(|row| self.readable(row)),
+        })
+    }
+
+    /// Brings forward, in one transaction, up to [`PAGE`] rows that wait later than `after`. Returns what changed, and
+    /// where to go on.
+    pub async fn bring_forward(
+        self: &Rc<Self>,
+        after: Wall,
+        env: &mut Env,
+    ) -> Result<(Vec<(Op, Applied)>, Option<Wall>)> {
+        let transaction = self.begin(&[INTENTS], "readwrite", false).await?;
+        let intents = transaction.object_store(INTENTS)?;
+        let rows = intents
+            .index(DUE)?
+            .get_all(Some(self.range(Some(after), None)?), Some(PAGE))?
+            .await?;
+        let full = rows.len() >= PAGE as usize;
+        let mut changed = Vec::new();
+        let mut last = None;
+        for record in rows.into_iter().filter_map(|row| self.readable(row)) {
+            last = record.next_attempt_at;
+            let op = Op::BringForward(record.key.clone());
+            let applied = op.apply(Some(record), env);
+            if let [Write::Put(record)] = applied.writes.as_slice() {
+                intents.put(&to_row(record)?, None)?;
+                changed.push((op, applied));
+            }
+        }
+        commit(transaction).await?;
+        Ok((changed, last.filter(|_| full)))
+    }
+
+    /// The rows of the current owner, newest first, a page at a time. `before`: where the last page ended.
+    pub async fn page(
+        self: &Rc<Self>,
+        before: Option<Wall>,
+    ) -> Result<(Vec<Record>, Option<Wall>)> {
+        let transaction = self.begin(&[INTENTS], "readonly", false).await?;
+        let index = transaction.object_store(INTENTS)?.index(LISTED)?;
+        let range = self.range(None, before)?;
+        let mut records = Vec::new();
+        let mut seen = 0;
+        let mut last = None;
+        let cursor = index
+            .open_cursor(Some(range), Some(CursorDirection::Prev))?
+            .await?;
+        let Some(cursor) = cursor else {
+            return Ok((records, None));
+        };
+        let mut cursor = cursor.into_managed();
+        while let Some(row) = cursor.value()? {
+            // A page ends between two moments, never within one: the next begins strictly before it.
+            let created = get(&row, "createdAt").as_f64().map(|at| at as Wall);
+            if seen >= PAGE && created != last {
+                return Ok((records, last.map(|at| at.saturating_sub(1))));
+            }
+            seen += 1;
+            last = created;
+            records.extend(self.readable(row));
+            cursor.next(None).await?;
+        }
+        Ok((records, None))
+    }
+
+    /// One row.
+    pub async fn get(self: &Rc<Self>, key: &Key) -> Result<Option<Record>> {
+        let transaction = self.begin(&[INTENTS], "readonly", false).await?;
+        let intents = transaction.object_store(INTENTS)?;
+        self.read(&intents, key).await
+    }
+
+    /// Deletes receipts that nobody came to see and whose time is over.
+    pub async fn forget_old(self: &Rc<Self>, now: Wall) -> Result<()> {
+        let transaction = self.begin(&[INTENTS, BODIES], "readwrite", false).await?;
+        let intents = transaction.object_store(INTENTS)?;
+        let bodies = transaction.object_store(BODIES)?;
+        let until = KeyRange::upper_bound(&Array::of1(&(now as f64).into()), None)?;
+        let old = intents
+            .index(FORGET)?
+            .get_all_keys(Some(Query::KeyRange(until)), Some(PAGE))?
+            .await?;
+        for id in old {
+            // (Reading an index's keys gives the primary keys.)
+            intents.delete(id.clone())?;
+            bodies.delete(id)?;
+        }
+        commit(transaction).await
+    }
+
+    /// The range of an index whose first part is the owner and whose second a moment: later than `after` and up to
+    /// `until`.
+    fn range(&self, after: Option<Wall>, until: Option<Wall>) -> Result<Query> {
+        let bound = |at: Option<Wall>, open: f64| {
+            let moment: JsValue = at.map_or(open, |at| at as f64).into();
+            Array::of2(&self.owner.as_str().into(), &moment).into()
+        };
+        let lower: JsValue = bound(after, f64::NEG_INFINITY);
+        let upper: JsValue = bound(until, f64::INFINITY);
+        Ok(KeyRange::bound(&lower, &upper, Some(true), None)?.into())
+    }
+}
+
+fn create(database: &Database) -> std::result::Result<(), idb::Error> {
+    let store = |name: &str, key_path: Option<KeyPath>| {
+        let mut params = ObjectStoreParams::new();
+        params.key_path(key_path);
+        database.create_object_store(name, params)
+    };
+    let intents = store(INTENTS, Some(KeyPath::new_array(["owner", "key"])))?;
+    for (name, path) in INDEXES {
+        let path = KeyPath::new_array(path.iter().copied());
+        intents.create_index(name, path, Some(IndexParams::new()))?;
+    }
+    store(BODIES, None)?;
+    store(GATES, Some(KeyPath::new_single("id")))?;
+    let meta = store(META, Some(KeyPath::new_single("id")))?;
+    // Tells this database from one that was deleted and made again under the same name.
+    let birth = Object::new();
+    set(&birth, "id", &"birth".into());
+    let id = getrandom::u64().unwrap_or_default();
+    set(&birth, "birthId", &((id >> 11) as f64).into());
+    meta.put(&birth, None)?;
+    Ok(())
+}
+
+async fn commit(transaction: Transaction) -> Result<()> {
+    let result = transaction.commit()?.await?;
+    if result.is_committed() {
+        Ok(())
+    } else {
+        // An aborted transaction is no error of idb's.
+        Err(StorageError::Failed)
+    }
+}
+
+fn to_row(record: &Record) -> Result<JsValue> {
+    debug_assert!(!record.state.is_settled() || record.next_attempt_at.is_none());
+    let serializer = serde_wasm_bindgen::Serializer::new();
+    record
+        .serialize(&serializer)
+        .map_err(|_| StorageError::Failed)
+}
