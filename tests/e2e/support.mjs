@@ -1,0 +1,76 @@
+// What every end-to-end test needs: the reference server with the built package mounted, and a real Chromium on a
+// profile that outlives it.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { createServer } from "../../www/server/server.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The browser that the set-up installs. */
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+const args = [
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** The reference server with the package and the test page. `options`: the server's own. */
+export function startServer(options = {}) {
+  return createServer({
+    mounts: [
+      { prefix: "/dist/", dir: join(root, "dist") },
+      { prefix: "/t/", dir: join(root, "tests/e2e/pages") },
+    ],
+    ...options,
+  });
+}
+
+/** Scripts what a route does with its next arrivals. */
+export function faults(server, route, script, then = "ok") {
+  server.faults.put({ route, script, then });
+}
+
+/** A browser profile of its own; `launch` may be called again after the browser is gone. */
+export async function newProfile() {
+  const dir = await mkdtemp(join(tmpdir(), "resubmit-profile-"));
+  return {
+    dir,
+    launch: (options = {}) =>
+      chromium.launchPersistentContext(dir, {
+        executablePath,
+        headless: true,
+        args,
+        chromiumSandbox: process.getuid?.() !== 0,
+        ...options,
+      }),
+    remove: () => rm(dir, { recursive: true, force: true, maxRetries: 5 }),
+  };
+}
+
+/** Opens the test page with an outbox. */
+export async function openPage(context, server, options = {}) {
+  const page = await context.newPage();
+  page.on("pageerror", (error) => console.error("pageerror:", error));
+  if (process.env.CONSOLE) page.on("console", (message) => console.error("console:", message.text()));
+  await gotoPage(page, server, options);
+  return page;
+}
+
+/** Loads (or loads again) the test page and opens its outbox. */
+export async function gotoPage(page, server, options = {}) {
+  await page.goto(server.url + "/t/index.html");
+  await page.waitForFunction(() => "resubmit" in window);
+  await page.evaluate((options) => {
+    window.open_(options);
+  }, options);
+}
+
+/** A schedule quick enough for tests: everything is a deadline of the product, nothing a sleep of the test. */
+export const quick = { delaysMs: [50, 100, 200], maxAttempts: 8, attemptTimeoutMs: 1_000 };

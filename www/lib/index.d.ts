@@ -1,0 +1,390 @@
+/**
+ * Hands over a form submission and knows that it will arrive, once.
+ *
+ * All times are milliseconds. All error codes and reasons are closed unions, so that an exhaustive `switch` compiles
+ * with `never`.
+ */
+
+/** Where an intent stands. */
+export type State = "pending" | "sending" | "delivered" | "refused" | "parked" | "cancelled";
+
+/** Why a pending intent waits. */
+export type WaitingReason =
+  | "network-failure"
+  | "attempt-timeout"
+  | "offline"
+  | "server-busy"
+  | "still-running"
+  | "not-acknowledged"
+  | "unauthorized"
+  | "not-sent";
+
+/** Why the server refused: it did not act, and a repetition would not help. */
+export type RefusedReason = "invalid" | "forbidden" | "conflict";
+
+/** Why a person has to decide: no further automatic attempt, the evidence is kept. */
+export type ParkedReason =
+  | "attempts-exhausted"
+  | "max-age"
+  | "key-expired"
+  | "retry-after-too-long"
+  | "outcome-unknown"
+  | "redirected"
+  | "unexpected"
+  | "replayed-failure"
+  | "blocked-by-csp"
+  | "hook-failed"
+  | "unauthorized";
+
+/** Why an intent was given up. */
+export type CancelledReason = "discarded" | "superseded" | "cleared";
+
+/** Why a submission is not on this device's disk. */
+export type NotDurableReason = "asked" | "no-browser" | "no-storage" | "storage-failed" | "storage-silent" | "not-cloneable";
+
+/** JSON, as `JSON.stringify` writes it. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+
+/** How long to wait, how often to try, when to stop. Data only; stored with the intent. */
+export interface PolicyFields {
+  /** The preset that the other fields change. Default: `"patient"` in an outbox, `"interactive"` in `submitWithRetry`. */
+  preset?: Preset;
+  /** How many attempts may be spent. 1 or more. */
+  maxAttempts?: number;
+  /** The bound of the first retry; doubles with each. Takes the place of the preset's table. */
+  baseMs?: number;
+  /** The largest bound of that series. */
+  ceilingMs?: number;
+  /** A table of bounds, one per retry, the last repeated. */
+  delaysMs?: readonly number[];
+  /** `"full"` (default): a delay is drawn from 0 to its bound. `"none"`: it is the bound. */
+  jitter?: "full" | "none";
+  /** How long one attempt may take, besides a second for every 16 KiB of body. Default 30,000. */
+  attemptTimeoutMs?: number;
+  /** How long after the submission the last attempt may begin, sleep and reloads included. Default 7 days. */
+  maxAgeMs?: number;
+  /** How long after its first use a key may be sent again. Default 23 h: a server's usual day, less a margin. */
+  keyTtlMs?: number;
+  /** The longest `Retry-After` that is waited. Default 24 h; 1 min in `"interactive"`. */
+  maxRetryAfterMs?: number;
+  /** Within how long of reconnecting the next attempt comes. Default 500. */
+  reconnectSpreadMs?: number;
+}
+
+/**
+ * `interactive`: 4 attempts, 500 ms doubling up to 20 s. `background`: 5 attempts, at most 5, 15, 45, 135, 405 s apart.
+ * `patient`: 40 attempts, soon at first, in the end every half hour.
+ */
+export type Preset = "interactive" | "background" | "patient";
+
+/** A policy: a preset's name, or a preset with changes. */
+export type Policy = Preset | PolicyFields;
+
+/** What the last answer was. */
+export interface Evidence {
+  /** When it came, as `Date.now()`. */
+  readonly at: number;
+  /** The status; absent where there was no answer. */
+  readonly status?: number;
+  /** The URL that answered. */
+  readonly url: string;
+  /** Whether that is another than was asked. */
+  readonly redirected: boolean;
+  /** The headers that matter for the verdict, names in lower case. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** The first 4 KiB of the body, if it is text. Never put into a page as HTML. */
+  readonly excerpt?: string;
+  /** What may be behind failures that a page cannot tell apart. */
+  readonly hint?: "blocked-or-cors";
+}
+
+/** What is kept of a delivery. */
+export interface Receipt {
+  /** When the answer came, as `Date.now()`. */
+  readonly at: number;
+  readonly status: number;
+  /** The URL that answered. */
+  readonly url: string;
+  /** The `Location` header. */
+  readonly location?: string;
+  /** The first 4 KiB of the body, if it is text. */
+  readonly excerpt?: string;
+}
+
+interface IntentFields {
+  /** The idempotency key. */
+  readonly key: string;
+  /** How often an attempt was begun. */
+  readonly attempt: number;
+  /** How many attempts may be spent. */
+  readonly maxAttempts: number;
+  /** When the next attempt is due, as `Date.now()`; `null` when none is. */
+  readonly nextAttemptAt: number | null;
+  /** When it was submitted, as `Date.now()`. */
+  readonly createdAt: number;
+  readonly method: string;
+  readonly url: string;
+  /** What the application gave as `options.meta`. */
+  readonly meta: Json;
+  readonly formKey: string | null;
+  readonly lane: string | null;
+  /** Whether it is on this device's disk: it then survives a reload. */
+  readonly durable: boolean;
+  /** Whether an attempt was made and nothing proves that the server did not act. */
+  readonly maybeDelivered: boolean;
+  readonly evidence: Evidence | null;
+  readonly receipt: Receipt | null;
+}
+
+/** One decision of a person to submit. The same object while nothing about it changed. */
+export type Intent = Readonly<
+  IntentFields &
+    (
+      | { state: "pending" | "sending"; reason: WaitingReason | null }
+      | { state: "delivered"; reason: null }
+      | { state: "refused"; reason: RefusedReason }
+      | { state: "parked"; reason: ParkedReason }
+      | { state: "cancelled"; reason: CancelledReason }
+    )
+>;
+
+interface OutcomeFields {
+  readonly key: string;
+  /** How many attempts were begun. */
+  readonly attempts: number;
+  /** Whether nothing proves that the server did not act. Always `true` once delivered. */
+  readonly maybeDelivered: boolean;
+}
+
+/** How a submission ended. */
+export type Outcome = Readonly<
+  OutcomeFields &
+    (
+      | {
+          status: "delivered";
+          /** The browser's own response, unread; `null` where another page has it. */
+          response: Response | null;
+          receipt: Receipt;
+        }
+      | { status: "refused"; reason: RefusedReason; response: Response | null; evidence: Evidence }
+      | { status: "parked"; reason: ParkedReason; evidence: Evidence | null }
+      | { status: "cancelled"; reason: CancelledReason }
+    )
+>;
+
+/** Whether a submission is on the disk. */
+export type Stored = { readonly durable: true } | { readonly durable: false; readonly reason: NotDurableReason };
+
+/** What `cancel` came to. `cancelled` is false where a finished answer was first. */
+export interface Cancelled {
+  readonly cancelled: boolean;
+  /** Whether an attempt may have reached the server all the same. */
+  readonly maybeDelivered: boolean;
+}
+
+/** `RequestInit`, with `json` for a body that is JSON. The method is POST by default. */
+export interface SubmitInit extends RequestInit {
+  /** Sets the body and, unless there is one, the `Content-Type`. */
+  json?: unknown;
+}
+
+/** Options of one submission: data only, but for `signal`. */
+export interface SubmitOptions {
+  /** The application's own idempotency key: 1 to 255 characters of `A-Z a-z 0-9 - _`. Default: a fresh UUID v4. */
+  key?: string;
+  /** The application's own JSON, up to 4 KiB. Comes back on the intent, its events and its receipt. */
+  meta?: Json;
+  /** Names the form, so that a page finds the intent again after a reload. */
+  formKey?: string;
+  /** The schedule. Default: the outbox's. */
+  policy?: Policy;
+  /** `false`: keep the disk out of it. Default `true`. */
+  durable?: boolean;
+  /** Ends it: rejects with `signal.reason` at once. */
+  signal?: AbortSignal;
+  /** What an abort does once the intent is stored: give it up, or only stop the reporting. Default `"cancel"`; in `outbox.fetch` `"detach"`. */
+  onAbort?: "cancel" | "detach";
+  /** `"park"` is for a server that does not know the key. Default `"resend"`. */
+  onMaybeDelivered?: "resend" | "park";
+}
+
+/** Options of an outbox. */
+export interface OutboxOptions {
+  /** The name of the outbox and of its database. Default `"resubmit"`. One realm has one outbox of a name. */
+  name?: string;
+  /** Whose intents these are. Default `"anonymous"`. */
+  owner?: string;
+  /** The schedule of submissions that bring none. Default `"patient"`. */
+  policy?: Policy;
+  /** The form of the key header: the bare token (default), or the quoted string of the IETF draft. */
+  keyFormat?: "bare" | "sf-string";
+  /** The name of the key header. Default `"Idempotency-Key"`. */
+  keyHeader?: string;
+  /** Puts the key into this field of a form body instead of a header, so that a cross-origin request stays simple. */
+  keyField?: string;
+  /**
+   * Names of headers that may be stored, besides `accept`, `accept-language`, `content-language` and `content-type`.
+   * Others are sent while this page lives and never written; an intent that has such headers waits after a reload.
+   * `Authorization`, cookies and CSRF headers cannot be named.
+   */
+  persistHeaders?: readonly string[];
+  /** What an abort of the caller's signal does by default. */
+  onAbort?: "cancel" | "detach";
+  /** `"park"` is for a server that does not know the key. Default `"resend"`. */
+  onMaybeDelivered?: "resend" | "park";
+  /** The largest body, in bytes. Default 25 MiB. */
+  maxBodyBytes?: number;
+  /** `"memory"`: keep everything in this page. Default `"indexeddb"`. */
+  storage?: "indexeddb" | "memory";
+  /** Where the module is: a URL, or its bytes, a response or a compiled module. Default: beside this script. */
+  wasm?: string | URL | Response | BufferSource | WebAssembly.Module | Promise<Response>;
+}
+
+/** What every event of an outbox and of a submission carries in `detail`. */
+export interface OutboxEventDetail {
+  readonly key: string;
+  /** The intent as it is after the event; `null` where its row is gone or was never known. */
+  readonly intent: Intent | null;
+  /** In `stored`. */
+  readonly stored?: Stored;
+  /** In `settled`. */
+  readonly outcome?: Outcome;
+}
+
+export interface OutboxEventMap {
+  /** It is known whether the intent is on the disk. */
+  stored: CustomEvent<OutboxEventDetail>;
+  /** An attempt began. */
+  attempted: CustomEvent<OutboxEventDetail>;
+  /** It waits for the next attempt. */
+  waiting: CustomEvent<OutboxEventDetail>;
+  /** It settled. */
+  settled: CustomEvent<OutboxEventDetail>;
+  /** The storage failed; what is submitted now goes from memory. */
+  degraded: CustomEvent<{ readonly reason: NotDurableReason }>;
+}
+
+type SubmissionEventMap = Omit<OutboxEventMap, "degraded">;
+
+/** One submission, as this page follows it. Returned at once; nothing about it throws. */
+export interface Submission extends EventTarget {
+  /** The idempotency key. */
+  readonly key: string;
+  /** When `retry` had to make a new intent: the new key. */
+  readonly newKey?: string;
+  /** Resolves when the intent is on the disk, or when it is known that it won't be. Rejects with what was wrong with the input. */
+  readonly stored: Promise<Stored>;
+  /** Settles once. Rejects with the caller's abort reason, with `detached`, or with what was wrong with the input. */
+  readonly outcome: Promise<Outcome>;
+  /** Gives it up: `outcome` rejects with `reason`. Resolves when that is committed; an answer that was first wins. */
+  cancel(reason?: unknown): Promise<Cancelled>;
+  /** Stops the reporting; the intent goes on. */
+  detach(): void;
+  addEventListener<K extends keyof SubmissionEventMap>(
+    type: K,
+    listener: (this: Submission, event: SubmissionEventMap[K]) => void,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  addEventListener(
+    type: string,
+    listener: EventListenerOrEventListenerObject | null,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+}
+
+/** A list that can be followed: the store contract of Svelte, and what `useSyncExternalStore` takes. */
+export interface Intents {
+  /** This owner's intents, newest first. The same array while nothing changed; read when first subscribed. */
+  readonly current: readonly Intent[];
+  /** Calls back with the list now and at every change. Returns what stops it. */
+  subscribe(listener: (intents: readonly Intent[]) => void): () => void;
+}
+
+export interface Outbox extends EventTarget {
+  /** Resolves when it is known whether there is storage. Rejects if the options are wrong or the module cannot run. */
+  readonly ready: Promise<Stored>;
+  /** This owner's intents. */
+  readonly intents: Intents;
+  /** How many stored rows this build cannot read; they are left alone. */
+  readonly unreadable: number;
+  /** Submits. Takes what `fetch` takes, freezes it there and then, and returns at once. */
+  submit(input: RequestInfo | URL, init?: SubmitInit, options?: SubmitOptions): Submission;
+  /** `fetch`, with the options as `init.resubmit`. Resolves with the response of whatever status settled it. */
+  fetch(input: RequestInfo | URL, init?: SubmitInit & { resubmit?: SubmitOptions }): Promise<Response>;
+  /** Follows an intent that this page did not submit, or submitted before. */
+  submission(key: string): Submission;
+  /** A person's fresh intent: at once, with a full new budget. `mayRepeat`: it may be done twice. */
+  retry(key: string, options?: { mayRepeat?: boolean }): Promise<Submission>;
+  /** Deletes an intent, whatever its state. */
+  discard(key: string): Promise<void>;
+  /** Says that a person has seen how it ended: the receipt goes. */
+  acknowledge(key: string): Promise<void>;
+  /** Ends this page's part: timers, listeners, requests. What is stored goes on in another page. */
+  close(): void;
+  addEventListener<K extends keyof OutboxEventMap>(
+    type: K,
+    listener: (this: Outbox, event: OutboxEventMap[K]) => void,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  addEventListener(
+    type: string,
+    listener: EventListenerOrEventListenerObject | null,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+}
+
+/** Opens the outbox of that name, at once. On a server it is inert. */
+export function createOutbox(options?: OutboxOptions): Outbox;
+
+/** What `submitWithRetry` gives to `send` with every attempt. */
+export interface Attempt {
+  /** The idempotency key, the same every time. */
+  readonly key: string;
+  /** 1, 2, … */
+  readonly attempt: number;
+  /** Ends this attempt: its timeout, or the caller's abort. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The loop without the storage, for code that owns its `send`. Resolves with how it ended; rejects with
+ * `signal.reason`. `key`: the application's own, or `null` for a fresh one. Default policy: `"interactive"`.
+ */
+export function submitWithRetry(
+  send: (attempt: Attempt) => Promise<Response>,
+  key?: string | null,
+  signal?: AbortSignal | null,
+  policy?: Preset | (PolicyFields & { maxElapsedMs?: number }),
+): Promise<Outcome>;
+
+/** Loads the module ahead of the first use. Memoised; may be tried again after a failure. */
+export function init(wasm?: OutboxOptions["wasm"]): Promise<void>;
+
+export type ErrorCode =
+  | "bad-option"
+  | "bad-request"
+  | "too-large"
+  | "key-reused"
+  | "unknown-key"
+  | "bad-state"
+  | "storage-failed"
+  | "detached"
+  | "answered-elsewhere"
+  | "closed"
+  | "no-browser"
+  | "load-failed"
+  | "panicked"
+  | "not-delivered";
+
+/** An error of the library's: its `code` is stable, its `message` is for the developer. */
+export class ResubmitError extends Error {
+  readonly name: "ResubmitError";
+  readonly code: ErrorCode;
+  /** The key of the submission it is about, if there is one. */
+  readonly key?: string;
+  /** In `not-delivered` of `outbox.fetch`: how it ended. */
+  readonly outcome?: Outcome;
+}
+
+/** Whether it is a `ResubmitError`, also one of another copy of the library. */
+export function isResubmitError(value: unknown): value is ResubmitError;

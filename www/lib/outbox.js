@@ -1,0 +1,305 @@
+import { Core } from "#glue";
+import { ResubmitError, fromCore } from "./error.js";
+import { inBrowser, init, whenTrapped } from "./load.js";
+import { Submission } from "./submission.js";
+
+/** One realm has one outbox of a name. @type {Map<string, Outbox>} */
+const outboxes = new Map();
+
+/** @param {any} [options] */
+export function createOutbox(options = {}) {
+  const name = options.name ?? "resubmit";
+  let outbox = outboxes.get(name);
+  if (!outbox) outboxes.set(name, (outbox = new Outbox(options, () => outboxes.delete(name))));
+  return outbox;
+}
+
+/** An outbox. What is called before the module is there waits for it. */
+class Outbox extends EventTarget {
+  #options;
+  #gone;
+  /** @type {Core | undefined} */
+  #core;
+  /** @type {Promise<Core>} */
+  #opened;
+  #closed = false;
+  /** @type {Map<string, Set<Submission>>} */
+  #submissions = new Map();
+  #intents;
+
+  /**
+   * @param {any} options
+   * @param {() => void} gone
+   */
+  constructor(options, gone) {
+    super();
+    const { wasm, onAbort, ...rest } = options;
+    this.#options = { wasm, onAbort, rest };
+    this.#gone = gone;
+    this.#intents = new Intents(() => this.#core?.intents());
+    this.#opened = this.#open();
+    this.ready = this.#opened.then((core) => core.ready());
+    this.ready.catch(() => {});
+    if (inBrowser) whenTrapped((error) => this.#trapped(error));
+  }
+
+  get intents() {
+    return this.#intents;
+  }
+
+  get unreadable() {
+    return this.#core?.unreadable() ?? 0;
+  }
+
+  /** @returns {Promise<Core>} */
+  #open() {
+    const opened = init(this.#options.wasm).then(() => {
+      if (this.#closed) throw new ResubmitError("closed", "the outbox was closed");
+      try {
+        this.#core = new Core(this.#options.rest, (/** @type {any[]} */ ...told) => this.#told(...told));
+      } catch (error) {
+        throw fromCore(error);
+      }
+      this.#intents.changed();
+      return this.#core;
+    });
+    opened.catch(() => {});
+    return opened;
+  }
+
+  /** @param {ResubmitError} error */
+  #trapped(error) {
+    if (!this.#core) return;
+    this.#core = undefined;
+    for (const submission of [...this.#submissions.values()].flatMap((set) => [...set])) submission.fail(error);
+    if (!this.#closed) this.#opened = this.#open();
+  }
+
+  /** Calls the module once it is there. @param {(core: Core) => any} call @param {string} [key] */
+  async #call(call, key) {
+    // A load that failed is tried again with the next call.
+    const core = await this.#opened.catch(() => (this.#opened = this.#open()));
+    try {
+      return await call(core);
+    } catch (error) {
+      throw fromCore(error, key);
+    }
+  }
+
+  /**
+   * @param {RequestInfo | URL} input
+   * @param {any} [init]
+   * @param {any} [options]
+   */
+  submit(input, init = {}, options = {}) {
+    const { signal, onAbort = this.#options.onAbort ?? "cancel", ...rest } = options;
+    const submission = this.#follow(String(rest.key ?? mintKey()));
+    const { key } = submission;
+    try {
+      if (!inBrowser) throw new ResubmitError("no-browser", "there is no browser here: nothing is stored or sent");
+      const request = freeze(input, init);
+      const named = [...new Headers(init.headers).keys()];
+      if (rest.meta !== undefined) rest.meta = asJson(rest.meta, "options.meta");
+      // Two ways to say it: the one in `init` is `fetch`'s.
+      for (const each of [init.signal, signal]) if (each) submission.follow(each, onAbort);
+      this.#call((core) => this.#submissions.get(key)?.has(submission) && core.submit(key, request, named, rest), key).catch(
+        (error) => submission.fail(error),
+      );
+    } catch (cause) {
+      submission.fail(cause instanceof ResubmitError ? cause : badRequest(cause, key));
+    }
+    return submission;
+  }
+
+  /**
+   * @param {RequestInfo | URL} input
+   * @param {any} [init]
+   */
+  async fetch(input, { resubmit = {}, ...init } = {}) {
+    const options = { onAbort: this.#options.onAbort ?? "detach", ...resubmit };
+    const { outcome: ended, key } = this.submit(input, init, options);
+    const outcome = await ended;
+    if (outcome.response) return outcome.response;
+    const answered = outcome.status === "delivered" || outcome.status === "refused";
+    throw new ResubmitError(
+      answered ? "answered-elsewhere" : "not-delivered",
+      answered ? "another page has the response" : `${outcome.status}: ${outcome.reason}`,
+      { key, outcome },
+    );
+  }
+
+  /** @param {string} key */
+  submission(key) {
+    const submission = this.#follow(String(key));
+    this.#call((core) => core.follow(submission.key), key).catch((error) => submission.fail(error));
+    return submission;
+  }
+
+  /**
+   * @param {string} key
+   * @param {{ mayRepeat?: boolean }} [options]
+   */
+  async retry(key, { mayRepeat = false } = {}) {
+    const kept = await this.#call((core) => core.retry(key, mayRepeat), key);
+    const submission = this.#follow(kept, kept === key ? undefined : kept);
+    this.#call((core) => core.follow(kept), kept).catch((error) => submission.fail(error));
+    return submission;
+  }
+
+  /** @param {string} key */
+  discard(key) {
+    return this.#call((core) => core.discard(key), key);
+  }
+
+  /** @param {string} key */
+  acknowledge(key) {
+    return this.#call((core) => core.acknowledge(key), key);
+  }
+
+  /** @param {string} key */
+  cancel(key) {
+    return this.#call((core) => core.cancel(key), key);
+  }
+
+  close() {
+    this.#closed = true;
+    this.#gone();
+    const closed = new ResubmitError("closed", "the outbox was closed");
+    for (const submission of [...this.#submissions.values()].flatMap((set) => [...set])) submission.fail(closed);
+    this.#core?.close();
+  }
+
+  /** @param {string} key @param {string} [newKey] */
+  #follow(key, newKey) {
+    const submission = new Submission(this, key, newKey);
+    const all = this.#submissions.get(key) ?? new Set();
+    this.#submissions.set(key, all.add(submission));
+    return submission;
+  }
+
+  /** @param {Submission} submission */
+  forget(submission) {
+    const all = this.#submissions.get(submission.key);
+    all?.delete(submission);
+    if (all?.size === 0) this.#submissions.delete(submission.key);
+  }
+
+  /** What the module tells. @param {any[]} told */
+  #told(...[type, key, intent, extra]) {
+    if (type === "listed") return this.#intents.changed();
+    if (type === "degraded") return emit(this, type, { reason: extra });
+    const followers = [...(this.#submissions.get(key) ?? [])];
+    if (type === "rejected") {
+      for (const submission of followers) submission.fail(fromCore(extra, key));
+      return;
+    }
+    const detail = { key, intent };
+    if (type === "stored") Object.assign(detail, { stored: extra });
+    if (type === "settled") Object.assign(detail, { outcome: extra });
+    for (const submission of followers) {
+      if (type === "stored") submission.isStored(extra);
+      if (type === "settled") {
+        this.forget(submission);
+        submission.settle(extra);
+      }
+      emit(submission, type, detail);
+    }
+    emit(this, type, detail);
+  }
+}
+
+/** The list of intents: the store contract of Svelte. */
+class Intents {
+  #read;
+  /** @type {readonly any[]} */
+  #current = Object.freeze([]);
+  /** @type {Set<(intents: readonly any[]) => void>} */
+  #listeners = new Set();
+  #queued = false;
+
+  /** @param {() => any[] | undefined} read */
+  constructor(read) {
+    this.#read = read;
+  }
+
+  get current() {
+    return this.#current;
+  }
+
+  /** @param {(intents: readonly any[]) => void} listener */
+  subscribe(listener) {
+    // A function of its own, so that subscribing one twice is two subscriptions.
+    const own = (/** @type {readonly any[]} */ intents) => listener(intents);
+    this.#listeners.add(own);
+    if (this.#listeners.size === 1) this.#refresh();
+    listener(this.#current);
+    return () => {
+      this.#listeners.delete(own);
+    };
+  }
+
+  /** Reads the list again before the next task, once, however much changed. */
+  changed() {
+    if (this.#queued || this.#listeners.size === 0) return;
+    this.#queued = true;
+    queueMicrotask(() => {
+      this.#queued = false;
+      if (this.#refresh()) for (const listener of [...this.#listeners]) listener(this.#current);
+    });
+  }
+
+  #refresh() {
+    const read = this.#read();
+    const changed = read?.length !== this.#current.length || read.some((intent, at) => intent !== this.#current[at]);
+    if (read && changed) this.#current = Object.freeze(read);
+    return read && changed;
+  }
+}
+
+/** @param {EventTarget} target @param {string} type @param {any} detail */
+function emit(target, type, detail) {
+  target.dispatchEvent(new CustomEvent(type, { detail }));
+}
+
+/**
+ * A UUID version 4, also where `crypto.randomUUID` is missing. Minted here, since a submission has its key at once and
+ * the module may still be on its way; the bytes come from the same source as `getrandom`'s.
+ */
+function mintKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 15) | 64;
+  bytes[8] = (bytes[8] & 63) | 128;
+  return [...bytes].map((byte, at) => (/^(4|6|8|10)$/.test(String(at)) ? "-" : "") + (byte + 256).toString(16).slice(1)).join("");
+}
+
+/**
+ * The browser's own encoding of the input, taken now: one multipart boundary, one snapshot.
+ * @param {RequestInfo | URL} input
+ * @param {any} init
+ */
+function freeze(input, { json, signal, ...init }) {
+  const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined));
+  if (json !== undefined) {
+    init.body = asJson(json, "init.json");
+    if (!headers.has("content-type")) headers.set("content-type", "application/json");
+    init.headers = headers;
+  }
+  if (!(input instanceof Request)) init.method ??= "POST";
+  // A stream is buffered before anything is sent.
+  if (init.body instanceof ReadableStream) init.duplex = "half";
+  const request = new Request(input, init);
+  if (request.bodyUsed) throw new TypeError("the body was read already");
+  return request;
+}
+
+/** @param {unknown} value @param {string} field */
+function asJson(value, field) {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new ResubmitError("bad-option", field + ": expected what JSON can say");
+  return text;
+}
+
+/** @param {any} cause @param {string} key */
+function badRequest(cause, key) {
+  return new ResubmitError("bad-request", "request: " + (cause?.message ?? cause), { key, cause });
+}

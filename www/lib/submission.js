@@ -1,0 +1,122 @@
+import { ResubmitError } from "./error.js";
+
+/**
+ * A promise with its ends, on which nobody has to listen.
+ * @template T
+ */
+class Deferred {
+  constructor() {
+    /** @type {Promise<T>} */
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    this.promise.catch(() => {});
+  }
+}
+
+/** One submission, as this page follows it. */
+export class Submission extends EventTarget {
+  /** @type {Deferred<any>} */ #stored = new Deferred();
+  /** @type {Deferred<any>} */ #outcome = new Deferred();
+  #outbox;
+  #watched = false;
+  #ended = false;
+  #abort = () => {};
+  /** @type {{ reason: unknown } | undefined} */
+  #cancelled;
+
+  /**
+   * @param {any} outbox What carries out its calls.
+   * @param {string} key
+   * @param {string} [newKey]
+   */
+  constructor(outbox, key, newKey) {
+    super();
+    this.#outbox = outbox;
+    this.key = key;
+    if (newKey !== undefined) this.newKey = newKey;
+  }
+
+  get stored() {
+    return this.#stored.promise;
+  }
+
+  get outcome() {
+    this.#seen();
+    return this.#outcome.promise;
+  }
+
+  /**
+   * @param {string} type
+   * @param {any} listener
+   * @param {any} [options]
+   */
+  addEventListener(type, listener, options) {
+    super.addEventListener(type, listener, options);
+    if (type === "settled") this.#seen();
+  }
+
+  /** @param {unknown} [reason] */
+  async cancel(reason = new DOMException("The submission was cancelled.", "AbortError")) {
+    this.#cancelled ??= { reason };
+    try {
+      const result = await this.#outbox.cancel(this.key);
+      if (!result.cancelled) this.#cancelled = undefined;
+      return result;
+    } catch (error) {
+      this.#cancelled = undefined;
+      throw error;
+    }
+  }
+
+  detach() {
+    this.fail(new ResubmitError("detached", "the reporting was ended; the intent goes on", { key: this.key }));
+  }
+
+  /**
+   * Ends with the caller's signal: its reason at once, by identity; what becomes of the intent follows.
+   * @param {AbortSignal} signal
+   * @param {"cancel" | "detach"} onAbort
+   */
+  follow(signal, onAbort) {
+    let stored = false;
+    this.stored.then((is) => (stored = is.durable), () => {});
+    const abort = () => {
+      this.fail(signal.reason);
+      if (onAbort === "cancel" || !stored) this.#outbox.cancel(this.key).catch(() => {});
+    };
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort);
+    this.#abort = () => signal.removeEventListener("abort", abort);
+  }
+
+  /** Whether a page has come to see how it ends. @param {boolean} [now] */
+  #seen(now) {
+    this.#watched ||= now !== false;
+    if (this.#ended) this.#outbox.acknowledge(this.key).catch(() => {});
+  }
+
+  /** @param {any} stored */
+  isStored(stored) {
+    this.#stored.resolve?.(stored);
+  }
+
+  /** @param {any} outcome */
+  settle(outcome) {
+    this.#abort();
+    if (outcome.status === "cancelled" && this.#cancelled) this.#outcome.reject?.(this.#cancelled.reason);
+    else this.#outcome.resolve?.(outcome);
+    this.#ended = outcome.status === "delivered" || outcome.status === "cancelled";
+    // After the listeners of the outcome ran.
+    if (this.#watched) setTimeout(() => this.#seen());
+  }
+
+  /** @param {unknown} error */
+  fail(error) {
+    this.#abort();
+    this.#outbox.forget(this);
+    this.#stored.reject?.(error);
+    this.#outcome.reject?.(error);
+  }
+}
