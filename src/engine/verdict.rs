@@ -31,7 +31,7 @@ pub struct Head {
     pub redirected: bool,
     /// `Response.url`: the final one.
     pub url: String,
-    /// Whether CORS filtered the headers (`Response.type` is not `basic`).
+    /// Whether CORS filtered the headers (`Response.type` is `cors`).
     pub filtered: bool,
     /// The `Retry-After` header.
     pub retry_after: Option<String>,

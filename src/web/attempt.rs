@@ -81,7 +81,7 @@ async fn head(response: &Response, excerpt_always: bool) -> Head {
         status,
         redirected: response.redirected(),
         url: response.url(),
-        filtered: get(response, "type").as_string().as_deref() != Some("basic"),
+        filtered: get(response, "type").as_string().as_deref() == Some("cors"),
         retry_after: header("retry-after"),
         date: header("date"),
         location: header("location"),
