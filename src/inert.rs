@@ -4,7 +4,10 @@
 use crate::engine::{Code, Error, Intent, Key, OutboxOptions, SubmitOptions};
 use crate::notice::{Notice, Stored};
 use crate::outcome::Outcome;
+use futures_core::Stream;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 fn no_browser() -> Error {
     Error::new(
@@ -113,8 +116,15 @@ impl Outbox {
         0
     }
 
+    /// There are none here: the stream yields the empty list once.
+    pub fn intents(&self) -> Intents {
+        Intents(false)
+    }
+
     /// Nothing happens here.
-    pub fn observe(&self, _observer: impl Fn(&Notice) + 'static) {}
+    pub fn observe(&self, _observer: impl Fn(&Notice) + 'static) -> Observer {
+        Observer(())
+    }
 
     /// The options it was opened with.
     pub fn options(&self) -> &OutboxOptions {
@@ -123,6 +133,27 @@ impl Outbox {
 
     /// Nothing is to be ended here.
     pub fn close(&self) {}
+}
+
+/// Keeps an observer called; nothing calls it here.
+#[must_use = "the observer is called until this is dropped"]
+#[derive(Debug)]
+pub struct Observer(());
+
+/// The stream of an outbox's intents: here the empty list, once.
+#[derive(Debug)]
+pub struct Intents(bool);
+
+impl Stream for Intents {
+    type Item = Vec<Rc<Intent>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if std::mem::replace(&mut self.0, true) {
+            Poll::Pending
+        } else {
+            Poll::Ready(Some(Vec::new()))
+        }
+    }
 }
 
 /// One submission. Outside a browser there is none.

@@ -36,9 +36,9 @@ mod web;
 mod js;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use inert::{Outbox, Request, Submission};
+pub use inert::{Intents, Observer, Outbox, Request, Submission};
 #[cfg(target_arch = "wasm32")]
-pub use web::{submit_with_retry, Outbox, Request, Submission};
+pub use web::{submit_with_retry, Intents, Observer, Outbox, Request, Submission};
 
 pub use engine::{
     Code, Error, Evidence, Intent, Key, OutboxOptions, Policy, Reason, Receipt, State,

@@ -4,10 +4,13 @@
 
 mod web;
 
+use futures_core::Stream;
 use resubmit::{
     Code, Key, Notice, Outbox, OutboxOptions, Reason, Request, State, Status, Stored, SubmitOptions,
 };
 use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 use web::{outbox, until, NOBODY};
@@ -64,7 +67,7 @@ async fn the_row_is_committed_before_the_attempt_begins() {
     let outbox = outbox("write-ahead");
     let told = Rc::new(RefCell::new(Vec::new()));
     let seen = told.clone();
-    outbox.observe(move |notice| match notice {
+    let _observer = outbox.observe(move |notice| match notice {
         Notice::Stored(_, intent, stored) => {
             assert_eq!(*stored, Stored::Durable);
             assert_eq!((intent.state, intent.attempt), (State::Sending, 1));
@@ -191,7 +194,7 @@ async fn cancelling_in_every_phase_tells_the_truth() {
     let submission = outbox.submit(order(), with_key("cancel-2")).unwrap();
     let waits = Rc::new(RefCell::new(0));
     let counted = waits.clone();
-    outbox.observe(move |notice| {
+    let _observer = outbox.observe(move |notice| {
         if let Notice::Waiting(key, _) = notice {
             if key.as_str() == "cancel-2" {
                 *counted.borrow_mut() += 1;
@@ -269,4 +272,26 @@ async fn memory_alone_is_said_and_kept() {
     assert_eq!((intents.len(), intents[0].durable), (1, false));
     let (cancelled, _) = submission.cancel().await.unwrap();
     assert!(cancelled);
+}
+
+#[wasm_bindgen_test]
+async fn the_stream_of_intents_yields_now_and_at_every_change() {
+    let outbox = outbox("stream");
+    let mut intents = pin!(outbox.intents());
+    let mut lists = Vec::new();
+    let submission = outbox.submit(order(), with_key("stream-1")).unwrap();
+    while lists.len() < 4 {
+        let list = poll_fn(|context| intents.as_mut().poll_next(context))
+            .await
+            .unwrap();
+        lists.push(list);
+    }
+    assert!(lists[0].is_empty());
+    assert_eq!(lists[1][0].key, "stream-1");
+    assert_ne!(lists[3][0], lists[1][0]);
+    submission.cancel().await.unwrap();
+    let last = poll_fn(|context| intents.as_mut().poll_next(context))
+        .await
+        .unwrap();
+    assert_eq!(last.len(), 1);
 }

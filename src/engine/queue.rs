@@ -47,6 +47,8 @@ pub enum Event {
     Failed(Ticket, Op),
     /// The answer to [`Effect::Query`].
     Queried(Box<Due>),
+    /// The store did not answer [`Effect::Query`], or not in time: to be asked again later.
+    QueryFailed,
     /// An attempt ended.
     Answered(Key, u64, Box<Answer>),
     /// A deadline passed.
@@ -294,6 +296,10 @@ impl Queue {
             Event::Committed(ticket, op, applied) => self.committed(ticket, op, *applied, env),
             Event::Failed(ticket, op) => self.failed(ticket, op, env),
             Event::Queried(due) => self.queried(*due, env),
+            Event::QueryFailed => {
+                self.querying = false;
+                self.try_later(env);
+            }
             Event::Answered(key, fence, answer) => self.answered(key, fence, answer, env),
             Event::Tick => self.rewrite(),
             Event::Look => self.look = true,

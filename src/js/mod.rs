@@ -4,7 +4,7 @@ mod view;
 
 use crate::engine::{Code, Error, Key, OutboxOptions, Policy, SubmitOptions};
 use crate::web::{mint, Js, Outbox, Request, RetryLoop};
-use crate::Notice;
+use crate::{Notice, Observer};
 use js_sys::futures::future_to_promise;
 use js_sys::{Array, Function, Promise};
 use std::cell::RefCell;
@@ -17,6 +17,7 @@ use wasm_bindgen::prelude::*;
 pub struct Core {
     outbox: Outbox,
     views: Rc<RefCell<Views>>,
+    _observer: Observer,
 }
 
 #[wasm_bindgen]
@@ -28,8 +29,12 @@ impl Core {
         let outbox = Outbox::open(options).map_err(error)?;
         let views = Rc::new(RefCell::new(Views::default()));
         let seen = views.clone();
-        outbox.observe(move |notice| tell(&listener, &seen, notice));
-        Ok(Core { outbox, views })
+        let observer = outbox.observe(move |notice| tell(&listener, &seen, notice));
+        Ok(Core {
+            outbox,
+            views,
+            _observer: observer,
+        })
     }
 
     /// Resolves with whether there is storage.

@@ -24,7 +24,7 @@ use js_sys::futures::spawn_local;
 use js_sys::{Function, Uint8Array};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use web_sys::{AbortController, Response};
 
 /// How long a storage operation may take, in milliseconds, before the page goes on without it.
@@ -57,7 +57,8 @@ impl Watch {
 }
 
 type Reply = Result<Box<Applied>, Error>;
-type Observer = Rc<dyn Fn(&Notice)>;
+/// What is called with everything that happens.
+pub type Observe = dyn Fn(&Notice);
 
 /// The engine of a page, and what it acts on.
 pub struct Driver {
@@ -78,7 +79,7 @@ pub struct Driver {
     tickets: Cell<Ticket>,
     replies: RefCell<Table<Ticket, Latch<Reply>>>,
     watches: RefCell<Table<Key, Vec<Watch>>>,
-    observers: RefCell<Vec<Observer>>,
+    observers: RefCell<Vec<Weak<Observe>>>,
     listing: RefCell<Option<Listing>>,
     blocked: RefCell<Vec<String>>,
     trouble: Cell<Option<StorageError>>,
@@ -702,15 +703,21 @@ impl Driver {
         self.watches.borrow().get(key).cloned().unwrap_or_default()
     }
 
-    /// Calls back with everything that happens.
-    pub fn observe(&self, observer: Observer) {
-        self.observers.borrow_mut().push(observer);
+    /// Calls back with everything that happens, for as long as somebody holds the observer.
+    pub fn observe(&self, observer: &Rc<Observe>) {
+        self.observers.borrow_mut().push(Rc::downgrade(observer));
     }
 
     fn notify(&self, notice: &Notice) {
         let observers = self.observers.borrow().clone();
-        for observer in observers {
-            observer(notice);
+        for observer in &observers {
+            match observer.upgrade() {
+                Some(observer) => observer(notice),
+                None => self
+                    .observers
+                    .borrow_mut()
+                    .retain(|known| !known.ptr_eq(observer)),
+            }
         }
     }
 
@@ -751,10 +758,12 @@ impl Driver {
             spawn_local(async move {
                 let mut before = None;
                 while let Ok((records, next)) = store.page(before).await {
-                    for record in records {
-                        driver.list_read(record);
+                    let changed = records
+                        .into_iter()
+                        .fold(false, |changed, record| driver.list_read(record) | changed);
+                    if changed {
+                        driver.notify(&Notice::Listed);
                     }
-                    driver.notify(&Notice::Listed);
                     if next.is_none() {
                         break;
                     }
@@ -765,13 +774,14 @@ impl Driver {
         current
     }
 
-    /// Takes a row that was read for the list, unless this page knows it better.
-    fn list_read(&self, record: Record) {
+    /// Takes a row that was read for the list, unless this page knows it better. Returns whether anything changed.
+    fn list_read(&self, record: Record) -> bool {
         let queue = self.queue.borrow();
         let newer = queue.record(&record.key);
         let durable = !queue.in_memory(&record.key);
-        if let Some(listing) = &mut *self.listing.borrow_mut() {
-            listing.put(newer.unwrap_or(&record), durable);
+        match &mut *self.listing.borrow_mut() {
+            Some(listing) => listing.put(newer.unwrap_or(&record), durable).1,
+            None => false,
         }
     }
 

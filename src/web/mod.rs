@@ -12,7 +12,7 @@ mod retry;
 mod source;
 mod store;
 
-pub use outbox::{Outbox, Submission};
+pub use outbox::{Intents, Observer, Outbox, Submission};
 pub use request::Request;
 pub use retry::submit_with_retry;
 #[cfg(feature = "js")]

@@ -1,10 +1,14 @@
 //! The outbox as a Rust front end uses it.
 
-use super::driver::{Driver, Watch};
+use super::driver::{Driver, Observe, Watch};
 use super::request::Request;
 use crate::engine::{Code, Error, Intent, Key, Op, OutboxOptions, SubmitOptions};
 use crate::outcome::Outcome;
+use futures_core::Stream;
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 pub use crate::notice::{Notice, Stored};
 
@@ -119,9 +123,33 @@ impl Outbox {
         self.0.unreadable()
     }
 
-    /// Calls back with everything that happens, for as long as the outbox is open.
-    pub fn observe(&self, observer: impl Fn(&Notice) + 'static) {
-        self.0.observe(Rc::new(observer));
+    /// This owner's intents, newest first: now, and again whenever something about them changed.
+    pub fn intents(&self) -> Intents {
+        let state = Rc::new(Changes {
+            changed: Cell::new(true),
+            waker: RefCell::new(None),
+        });
+        let changes = state.clone();
+        let observer = self.observe(move |notice| {
+            if let Notice::Listed = notice {
+                changes.changed.set(true);
+                if let Some(waker) = changes.waker.take() {
+                    waker.wake();
+                }
+            }
+        });
+        Intents {
+            outbox: self.clone(),
+            state,
+            _observer: observer,
+        }
+    }
+
+    /// Calls back with everything that happens, until what this returns is dropped.
+    pub fn observe(&self, observer: impl Fn(&Notice) + 'static) -> Observer {
+        let observer: Rc<Observe> = Rc::new(observer);
+        self.0.observe(&observer);
+        Observer(observer)
     }
 
     /// The options it was opened with.
@@ -132,6 +160,35 @@ impl Outbox {
     /// Ends this page's part: timers, listeners, requests. What is stored goes on in another page.
     pub fn close(&self) {
         self.0.close();
+    }
+}
+
+/// Keeps an observer called. Dropping it ends that.
+#[must_use = "the observer is called until this is dropped"]
+pub struct Observer(#[allow(dead_code)] Rc<Observe>);
+
+struct Changes {
+    changed: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// The stream of an outbox's intents. Entries that did not change are the same `Rc` from one list to the next. It ends
+/// with the outbox's last handle only, that is never by itself.
+pub struct Intents {
+    outbox: Outbox,
+    state: Rc<Changes>,
+    _observer: Observer,
+}
+
+impl Stream for Intents {
+    type Item = Vec<Rc<Intent>>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.state.changed.replace(false) {
+            return Poll::Ready(Some(self.outbox.current_intents()));
+        }
+        self.state.waker.replace(Some(context.waker().clone()));
+        Poll::Pending
     }
 }
 
