@@ -10,9 +10,10 @@ import { createServer } from "../../www/server/server.mjs";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The browser that the set-up installs. */
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+export const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-const args = [
+/** What keeps it from talking to anybody but the tests. */
+export const args = [
   "--disable-gpu",
   "--disable-quic",
   "--no-first-run",

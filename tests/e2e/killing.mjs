@@ -1,0 +1,123 @@
+// A browser whose whole process group can be killed at any moment, and rounds of that.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { chromium } from "playwright-core";
+import { args, executablePath, faults, gotoPage, newProfile, startServer } from "./support.mjs";
+
+/** Starts Chromium on a profile, in a process group of its own. */
+export async function startBrowser(dir) {
+  const flags = [...args, "--headless=new", "--remote-debugging-port=0", `--user-data-dir=${dir}`];
+  if (process.getuid?.() === 0) flags.push("--no-sandbox");
+  const child = spawn(executablePath, flags, { detached: true, stdio: ["ignore", "ignore", "pipe"] });
+  const address = await new Promise((resolve, reject) => {
+    createInterface(child.stderr).on("line", (line) => {
+      const found = /DevTools listening on (ws:\S+)/.exec(line);
+      if (found) resolve(found[1]);
+    });
+    child.once("exit", (code) => reject(new Error(`Chromium ended with ${code} before it was there`)));
+  });
+  const browser = await chromium.connectOverCDP(address);
+  return {
+    context: browser.contexts()[0],
+    /** No warning, no clean-up: the way a battery dies. */
+    async kill() {
+      const gone = once(child, "exit");
+      process.kill(-child.pid, "SIGKILL");
+      await gone;
+      await browser.close().catch(() => {});
+    },
+  };
+}
+
+/** Numbers from 0 to 1 that a seed repeats (mulberry32). */
+export function randomFrom(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+const kinds = [
+  { type: "ok" },
+  { type: "status", status: 503 },
+  { type: "drop" },
+  { type: "commit-drop" },
+  { type: "truncate" },
+  { type: "commit-status", status: 502 },
+  { type: "process-slow", ms: 150 },
+  { type: "slow", ms: 80 },
+];
+
+/** Attempts and leases short enough for the next round to take over. */
+const policy = { delaysMs: [20, 50, 100, 250], maxAttempts: 10_000, attemptTimeoutMs: 500 };
+
+/**
+ * Submits orders, kills the browser at a random moment, starts it again on the same profile; and so on. At the end the
+ * ledger is held against what was submitted.
+ * @param {{ rounds: number, seed: number, perRound?: number, log?: (line: string) => void }} options
+ * @returns what was counted
+ */
+export async function killRounds({ rounds, seed, perRound = 3, log = () => {} }) {
+  const random = randomFrom(seed);
+  const server = await startServer();
+  const profile = await newProfile();
+  /** Keys that a page said were on the disk. */
+  const durable = new Set();
+  const submitted = new Set();
+  let killedAfterAnArrival = 0;
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const script = Array.from({ length: perRound * 2 }, () => kinds[Math.floor(random() * kinds.length)]);
+      faults(server, "/orders", script);
+      const browser = await startBrowser(profile.dir);
+      const page = await browser.context.newPage();
+      await page.exposeFunction("isSubmitted", (key) => submitted.add(key));
+      await page.exposeFunction("isDurable", (key) => durable.add(key));
+      await gotoPage(page, server, { policy });
+      const arrivals = server.log.entries().length;
+      await page.evaluate(
+        ({ round, perRound }) => {
+          for (let i = 0; i < perRound; i++) {
+            const submission = outbox.submit("/orders", { json: { round, i } });
+            isSubmitted(submission.key);
+            submission.stored.then((stored) => stored.durable && isDurable(submission.key));
+          }
+        },
+        { round, perRound },
+      );
+      // The moment of death is the experiment, not something that is waited for.
+      await sleep(random() * 400);
+      await browser.kill();
+      if (server.log.entries().length > arrivals) killedAfterAnArrival++;
+      log(`round ${round + 1} of ${rounds}: ${submitted.size} submitted, ${durable.size} on the disk, ${server.orders().length} orders`);
+    }
+    server.faults.clear();
+    const browser = await startBrowser(profile.dir);
+    const page = await browser.context.newPage();
+    await gotoPage(page, server, { policy });
+    const missing = () => {
+      const made = new Set(server.ledger().flatMap(({ key, orders }) => (orders > 0 ? [key] : [])));
+      return [...durable].filter((key) => !made.has(key));
+    };
+    const patience = AbortSignal.timeout(60_000);
+    while (missing().length > 0 && !patience.aborted) await sleep(100);
+    const left = await page.evaluate(
+      () => new Promise((resolve) => outbox.intents.subscribe((all) => setTimeout(() => resolve(all.map(({ key, state, reason }) => ({ key, state, reason })))))),
+    );
+    await browser.kill();
+    assert.deepEqual(missing(), [], `seed ${seed}: lost; the outbox holds ${JSON.stringify(left)}`);
+    const twice = server.ledger().filter(({ orders }) => orders > 1);
+    assert.deepEqual(twice, [], `seed ${seed}: twice`);
+    const strangers = server.ledger().filter(({ key }) => !submitted.has(key) && !durable.has(key));
+    return { submitted: submitted.size, durable: durable.size, orders: server.orders().length, killedAfterAnArrival, strangers: strangers.length };
+  } finally {
+    await server.close();
+    await profile.remove();
+  }
+}

@@ -1,0 +1,41 @@
+// The two live regions. What is said changes with the state of an order, never with a countdown, and not more often than
+// somebody can listen to.
+
+import { byId, say } from "./dom.js";
+
+const MINUTE = 60_000;
+const AT_MOST = 6;
+
+/** States that pass within this time are not worth saying: the last one is. */
+const SETTLE = 300;
+
+/** @type {number[]} */
+let said = [];
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let later;
+
+/**
+ * Says it in the status region; where six things were said within a minute already, the latest is said when it may be.
+ * @param {string} text
+ */
+export function announce(text) {
+  clearTimeout(later);
+  const now = Date.now();
+  said = said.filter((at) => now - at < MINUTE);
+  const [first] = said;
+  const wait = said.length >= AT_MOST && first !== undefined ? first + MINUTE - now : SETTLE;
+  // What stands there is no longer true. To empty the region is not announced.
+  say(byId("status"), "");
+  later = setTimeout(() => {
+    said.push(Date.now());
+    say(byId("status"), text);
+  }, wait);
+}
+
+/**
+ * What needs a person, once; empty when nothing does any more.
+ * @param {string} text
+ */
+export function alertOnce(text) {
+  say(byId("alert"), text);
+}
