@@ -1,6 +1,6 @@
 //! What an outbox tells those who listen.
 
-use crate::engine::{Error, Intent, Key};
+use crate::engine::{Intent, Key};
 use crate::outcome::Outcome;
 use std::rc::Rc;
 
@@ -24,8 +24,6 @@ pub enum Notice {
     Waiting(Key, Rc<Intent>),
     /// It settled.
     Settled(Key, Rc<Intent>, Outcome),
-    /// It could not be submitted; nothing was stored or sent.
-    Rejected(Key, Error),
     /// The list of intents changed.
     Listed,
     /// The storage failed; the word says how.

@@ -5,6 +5,7 @@
 
 use super::env::Millis;
 use super::error::{Code, Error};
+use super::shape::{Shape, Value, Visitor};
 
 /// A value of unknown shape. `undefined` and `null` are both absent.
 pub trait Source: Sized {
@@ -22,43 +23,63 @@ pub trait Source: Sized {
     fn names(&self) -> Option<Vec<String>>;
 }
 
-/// The largest integer that a JavaScript number holds exactly, 2⁵³ − 1: the upper bound of every number read here.
-pub const MAX_SAFE: u64 = (1 << 53) - 1;
-
-/// An object being read, with the path to it, so that an error can name the field.
+/// An object being read over what stands, with the path to it, so that an error can name the field. The first error is
+/// kept until [`Fields::finish`]; what is read after it does not count.
 pub struct Fields<'a, S> {
     source: &'a S,
     path: &'a str,
+    error: Option<Error>,
 }
 
 impl<'a, S: Source> Fields<'a, S> {
     /// Starts to read an object that the caller knows as `path`.
-    ///
-    /// # Errors
-    /// `bad-option` if it is no object.
-    pub fn of(source: &'a S, path: &'a str) -> Result<Self, Error> {
-        match source.names() {
-            Some(_) => Ok(Fields { source, path }),
-            None => Err(Error::about(Code::BadOption, path, "expected an object")),
+    pub fn of(source: &'a S, path: &'a str) -> Self {
+        let error = match source.names() {
+            Some(_) => None,
+            None => Some(Error::about(Code::BadOption, path, "expected an object")),
+        };
+        Fields {
+            source,
+            path,
+            error,
         }
     }
 
-    /// The error that `name` is not what was expected.
-    pub fn error(&self, name: &str, expected: &str) -> Error {
-        Error::about(Code::BadOption, &[self.path, ".", name].concat(), expected)
+    /// Ends it.
+    ///
+    /// # Errors
+    /// The first that there was: `bad-option`, naming the field and what was expected.
+    pub fn finish<T>(self, read: T) -> Result<T, Error> {
+        match self.error {
+            None => Ok(read),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// Notes that `name` is not what was expected.
+    pub fn refuse(&mut self, name: &str, expected: &str) {
+        let name = [self.path, ".", name].concat();
+        self.keep::<()>(Err(Error::about(Code::BadOption, &name, expected)));
+    }
+
+    /// Takes what was read by other means, or notes the error.
+    pub fn keep<T>(&mut self, read: Result<T, Error>) -> Option<T> {
+        match read {
+            Ok(read) => Some(read),
+            Err(error) => {
+                self.error.get_or_insert(error);
+                None
+            }
+        }
     }
 
     /// Refuses a property that is not on the list: a misspelt option must not be ignored in silence.
-    ///
-    /// # Errors
-    /// `bad-option`, naming the first property that is unknown.
-    pub fn only(&self, known: &[&str]) -> Result<(), Error> {
+    pub fn only(&mut self, known: &[&str]) {
         for name in self.source.names().unwrap_or_default() {
-            if !known.contains(&name.as_str()) && self.source.get(&name).is_some() {
-                return Err(self.error(&name, "unknown here"));
+            if !known.contains(&name.as_str()) && self.has(&name) {
+                self.refuse(&name, "unknown here");
             }
         }
-        Ok(())
     }
 
     /// The raw property.
@@ -66,101 +87,50 @@ impl<'a, S: Source> Fields<'a, S> {
         self.source.get(name)
     }
 
-    fn read<T>(
-        &self,
-        name: &str,
-        expected: &str,
-        read: impl FnOnce(&S) -> Option<T>,
-    ) -> Result<Option<T>, Error> {
-        match self.source.get(name) {
-            None => Ok(None),
-            Some(value) => match read(&value) {
-                Some(read) => Ok(Some(read)),
-                None => Err(self.error(name, expected)),
-            },
+    fn read<T>(&mut self, name: &str, expected: &str, field: &mut T, read: fn(&S) -> Option<T>) {
+        if let Some(value) = self.get(name) {
+            match read(&value) {
+                Some(read) => *field = read,
+                None => self.refuse(name, expected),
+            }
         }
-    }
-
-    /// A string.
-    ///
-    /// # Errors
-    /// `bad-option` if it is present and no string. The same holds, each for its type, for the methods below.
-    pub fn string(&self, name: &str) -> Result<Option<String>, Error> {
-        self.read(name, "expected a string", S::string)
-    }
-
-    /// A boolean.
-    pub fn boolean(&self, name: &str) -> Result<Option<bool>, Error> {
-        self.read(name, "expected true or false", S::boolean)
-    }
-
-    /// A whole number from 0 to 2⁵³ − 1.
-    pub fn whole(&self, name: &str) -> Result<Option<u64>, Error> {
-        self.read(name, "expected a whole number, 0 or more", whole)
-    }
-
-    /// A span of time in whole milliseconds.
-    pub fn millis(&self, name: &str) -> Result<Option<Millis>, Error> {
-        self.read(name, "expected whole milliseconds, 0 or more", whole)
-    }
-
-    /// A number that counts things; larger than 32 bits saturates.
-    pub fn count(&self, name: &str) -> Result<Option<u32>, Error> {
-        Ok(self
-            .whole(name)?
-            .map(|n| u32::try_from(n).unwrap_or(u32::MAX)))
-    }
-
-    /// A word of a closed list; `expected` names the list.
-    pub fn word<T>(
-        &self,
-        name: &str,
-        expected: &str,
-        parse: fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, Error> {
-        self.read(name, expected, |value| parse(&value.string()?))
-    }
-
-    /// An array of strings.
-    pub fn strings(&self, name: &str) -> Result<Option<Vec<String>>, Error> {
-        self.read(name, "expected an array of strings", |value| {
-            value.items()?.iter().map(S::string).collect()
-        })
-    }
-
-    /// An array of whole numbers.
-    pub fn wholes(&self, name: &str) -> Result<Option<Vec<u64>>, Error> {
-        self.read(name, "expected an array of whole numbers", |value| {
-            value.items()?.iter().map(whole).collect()
-        })
-    }
-
-    /// Pairs of strings, as an array of two-element arrays.
-    pub fn pairs(&self, name: &str) -> Result<Option<Vec<(String, String)>>, Error> {
-        self.read(name, "expected pairs of strings", |value| {
-            value
-                .items()?
-                .iter()
-                .map(|pair| match pair.items()?.as_slice() {
-                    [first, second] => Some((first.string()?, second.string()?)),
-                    _ => None,
-                })
-                .collect()
-        })
-    }
-
-    /// A property that must be there.
-    ///
-    /// # Errors
-    /// `bad-option` if `value` is `None`.
-    pub fn required<T>(&self, name: &str, value: Option<T>) -> Result<T, Error> {
-        value.ok_or_else(|| self.error(name, "required"))
     }
 }
 
-fn whole<S: Source>(value: &S) -> Option<u64> {
-    let number = value.number()?;
-    // The cast saturates; the comparison back refuses fractions, NaN, infinities and what is out of range.
-    let cast = number as u64;
-    (cast as f64 == number && cast <= MAX_SAFE).then_some(cast)
+impl<S: Source> Visitor for Fields<'_, S> {
+    fn field<T: Value>(&mut self, name: &str, field: &mut T) {
+        self.read(name, T::EXPECTED, field, T::read);
+    }
+
+    fn millis(&mut self, name: &str, field: &mut Millis) {
+        let expected = "expected whole milliseconds, 0 or more";
+        self.read(name, expected, field, Millis::read);
+    }
+
+    /// Errors name the object without its parents.
+    fn object<T: Shape>(&mut self, name: &str, field: &mut T) {
+        if let Some(object) = self.get(name) {
+            let mut fields = Fields::of(&object, name);
+            field.fields(&mut fields);
+            self.keep(fields.finish(()));
+        }
+    }
+
+    fn optional<T: Shape + Default>(&mut self, name: &str, field: &mut Option<T>) {
+        if self.has(name) {
+            self.object(name, field.get_or_insert_default());
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    fn require(&mut self, names: &[&str]) {
+        for name in names {
+            if !self.has(name) {
+                self.refuse(name, "required");
+            }
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! What a page shows of an intent.
 
+use super::encode::{write, Sink};
 use super::env::Wall;
 use super::record::{Evidence, Reason, Receipt, Record, State};
-use serde::Serialize;
+use super::shape::Value;
 
 /// One intent, as a page may list it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intent {
     /// The idempotency key.
     pub key: String,
@@ -27,7 +27,6 @@ pub struct Intent {
     /// The URL.
     pub url: String,
     /// The application's own JSON text.
-    #[serde(skip)]
     pub meta: Option<String>,
     /// The form it came from.
     pub form_key: Option<String>,
@@ -67,5 +66,27 @@ impl Intent {
             evidence: record.evidence.clone(),
             receipt: record.receipt.clone(),
         }
+    }
+
+    /// The view as JavaScript has it, `meta` aside: `null` for what is absent.
+    pub fn write<S: Sink>(&self) -> S {
+        let mut view = S::object();
+        let mut put = |name: &str, value: Option<S>| view.set(name, value.unwrap_or_else(S::null));
+        put("key", self.key.write());
+        put("state", self.state.write());
+        put("reason", self.reason.write());
+        put("attempt", self.attempt.write());
+        put("maxAttempts", self.max_attempts.write());
+        put("nextAttemptAt", self.next_attempt_at.write());
+        put("createdAt", self.created_at.write());
+        put("method", self.method.write());
+        put("url", self.url.write());
+        put("formKey", self.form_key.write());
+        put("lane", self.lane.write());
+        put("durable", self.durable.write());
+        put("maybeDelivered", self.maybe_delivered.write());
+        put("evidence", self.evidence.as_ref().map(write));
+        put("receipt", self.receipt.as_ref().map(write));
+        view
     }
 }

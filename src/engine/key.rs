@@ -1,9 +1,10 @@
 //! The idempotency key: one per intent, for life.
 
-use super::decode::{Fields, Source};
+use super::decode::Source;
+use super::encode::Sink;
 use super::error::{Code, Error};
+use super::shape::{Shape, Value, Visitor};
 use super::words::words;
-use serde::Serialize;
 use std::rc::Rc;
 
 /// An idempotency key: 1 to 255 characters of `[A-Za-z0-9_-]`. Neither form of the header needs to escape anything in
@@ -37,18 +38,21 @@ impl Key {
     /// # Errors
     /// `bad-option` unless it is 1 to 255 characters of `[A-Za-z0-9_-]`.
     pub fn parse(text: &str) -> Result<Self, Error> {
+        Key::checked(text)
+            .ok_or_else(|| Error::about(Code::BadOption, "options.key", Key::EXPECTED))
+    }
+
+    fn checked(text: &str) -> Option<Self> {
         let fits = (1..=255).contains(&text.len())
             && text
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-        if fits {
-            Ok(Key(text.into()))
-        } else {
-            Err(Error::new(
-                Code::BadOption,
-                "options.key: expected 1 to 255 characters of A-Z, a-z, 0-9, - and _",
-            ))
-        }
+        fits.then(|| Key(text.into()))
+    }
+
+    /// What stands in a row until its key is read. No key.
+    pub(super) fn unread() -> Self {
+        Key("".into())
     }
 
     /// The bare token.
@@ -57,20 +61,30 @@ impl Key {
     }
 }
 
+impl Value for Key {
+    const EXPECTED: &'static str = "expected 1 to 255 characters of A-Z, a-z, 0-9, - and _";
+
+    fn read<S: Source>(source: &S) -> Option<Self> {
+        Key::checked(&source.string()?)
+    }
+
+    fn write<S: Sink>(&self) -> Option<S> {
+        Some(S::string(&self.0))
+    }
+}
+
 /// The default name of the header (draft-ietf-httpapi-idempotency-key-header).
 pub const HEADER: &str = "Idempotency-Key";
 
 /// How the key is written into the request. Chosen at submit and stored with the intent, so that a later release with
 /// another default sends the same bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPlace {
     /// The form of the header's value.
     pub format: KeyFormat,
     /// The name of the header, [`HEADER`] by default.
     pub header: String,
     /// The name of the body field that carries the key instead of the header.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 
@@ -86,7 +100,7 @@ impl Default for KeyPlace {
 
 words! {
     /// The two forms of the header's value that servers in the field expect.
-    pub enum KeyFormat {
+    pub enum KeyFormat: "expected \"bare\" or \"sf-string\"" {
         /// The token alone, as most servers take it.
         Bare = "bare",
         /// The quoted string of the draft (`sf-string` of RFC 8941).
@@ -94,27 +108,18 @@ words! {
     }
 }
 
-impl KeyPlace {
-    /// Reads `keyFormat`, `keyHeader` and `keyField` of the options, and `format`, `header` and `field` of a row.
-    pub(crate) fn read<S: Source>(fields: &Fields<'_, S>) -> Result<Self, Error> {
-        KeyPlace::read_named(fields, "format", "header", "field")
+impl Shape for KeyPlace {
+    fn fields<V: Visitor>(&mut self, visitor: &mut V) {
+        self.named(visitor, ["format", "header", "field"]);
     }
+}
 
-    /// Reads the three under the names that the caller's object has for them.
-    pub(crate) fn read_named<S: Source>(
-        fields: &Fields<'_, S>,
-        format: &str,
-        header: &str,
-        field: &str,
-    ) -> Result<Self, Error> {
-        let expected = "expected \"bare\" or \"sf-string\"";
-        Ok(KeyPlace {
-            format: fields
-                .word(format, expected, KeyFormat::parse)?
-                .unwrap_or(KeyFormat::Bare),
-            header: fields.string(header)?.unwrap_or_else(|| HEADER.into()),
-            field: fields.string(field)?,
-        })
+impl KeyPlace {
+    /// Goes over its fields, under the names that the caller's object has for them.
+    pub(super) fn named(&mut self, visitor: &mut impl Visitor, [format, header, field]: [&str; 3]) {
+        visitor.field(format, &mut self.format);
+        visitor.field(header, &mut self.header);
+        visitor.field(field, &mut self.field);
     }
 
     /// The header to send with every attempt, or `None` where the key is in the body.
@@ -127,12 +132,6 @@ impl KeyPlace {
             KeyFormat::SfString => ["\"", key.as_str(), "\""].concat(),
         };
         Some((&self.header, value))
-    }
-}
-
-impl Serialize for Key {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
     }
 }
 

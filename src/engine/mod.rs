@@ -5,6 +5,7 @@
 
 pub mod backoff;
 pub mod decode;
+pub mod encode;
 pub mod env;
 pub mod error;
 pub mod fingerprint;
@@ -17,7 +18,9 @@ pub mod policy;
 pub mod queue;
 pub mod record;
 pub mod retry_after;
+pub mod shape;
 pub mod table;
+pub(crate) mod text;
 pub mod transition;
 pub mod verdict;
 mod words;

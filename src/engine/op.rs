@@ -3,7 +3,7 @@
 //! A store runs one [`Op`] as one transaction: it reads the row, calls [`Op::apply`], and writes what that returns.
 //! IndexedDB, the memory of a page without storage and the tests all run the same function.
 
-use super::env::{Env, Wall};
+use super::env::Env;
 use super::error::{Code, Error};
 use super::key::Key;
 use super::record::{Record, State};
@@ -94,145 +94,120 @@ impl Op {
 
     /// What it comes to for the row that is there.
     pub fn apply(&self, row: Option<Record>, env: &mut Env) -> Applied {
-        if let Op::Store(record) = self {
-            return store(record, row);
-        }
-        let Some(row) = row else {
-            return Applied {
-                error: Some(Error::about(
+        let mut applied = Applied::default();
+        match (self, row) {
+            (_, Some(row)) => self.change(Box::new(row), env, &mut applied),
+            (Op::Store(record), None) => {
+                applied.accepted = true;
+                applied.writes.push(Write::PutBody(record.key.clone()));
+                applied.writes.push(Write::Put(record.clone()));
+                applied.record = Some(record.clone());
+            }
+            (_, None) => {
+                applied.error = Some(Error::about(
                     Code::UnknownKey,
                     self.key().as_str(),
                     "no intent of that key is known here",
-                )),
-                ..Applied::default()
-            };
-        };
+                ));
+            }
+        }
+        applied
+    }
+
+    fn change(&self, mut row: Box<Record>, env: &mut Env, applied: &mut Applied) {
         let now = env.wall;
-        match self {
-            Op::Store(_) => Applied::default(),
-            Op::Claim(_) => changed(row, |row| {
-                row.reanchor(now);
-                row.claim(env) == Claim::Granted
-            }),
-            Op::Settle(_, fence, answer) => changed(row, |row| row.settle(*fence, answer, env)),
-            Op::Cancel(_) => changed(row, |row| row.cancel(now)),
-            Op::Reanchor(_) => changed(row, |row| row.reanchor(now)),
-            Op::BringForward(_) => changed(row, |row| row.bring_forward(env)),
+        let before = row.state;
+        let changed = match self {
+            // A key that is known is no new intent: the same bytes are the same submission, other bytes the caller's
+            // mistake.
+            Op::Store(record) => {
+                if row.fingerprint != record.fingerprint {
+                    applied.error = Some(Error::new(
+                        Code::KeyReused,
+                        "options.key: known with another method, URL, type or body",
+                    ));
+                }
+                false
+            }
+            Op::Claim(_) => {
+                let mended = row.reanchor(now);
+                let claim = row.claim(env);
+                applied.accepted = claim == Claim::Granted;
+                mended || claim != Claim::NotNow
+            }
+            Op::Settle(_, fence, answer) => {
+                applied.accepted = row.settle(*fence, answer, env);
+                applied.accepted
+            }
+            Op::Cancel(_) => {
+                applied.accepted = row.cancel(now);
+                row.state != before
+            }
+            Op::Reanchor(_) => {
+                applied.accepted = row.reanchor(now);
+                applied.accepted
+            }
+            Op::BringForward(_) => {
+                applied.accepted = row.bring_forward(env);
+                applied.accepted
+            }
             Op::Retry {
                 new_key,
                 may_repeat,
                 ..
-            } => retry(row, new_key, *may_repeat, now),
-            Op::Discard(key) => {
-                let settled = !matches!(row.state, State::Delivered | State::Cancelled);
-                Applied {
-                    accepted: true,
-                    settled,
-                    writes: delete(key),
-                    record: Some(Box::new(if settled { discarded(row, now) } else { row })),
-                    error: None,
+            } => match row.retry_needs_new_key(*may_repeat, now) {
+                Ok(needed) => {
+                    applied.accepted = true;
+                    if needed {
+                        let renewed = Box::new(row.renewed(new_key.clone(), now));
+                        let copy = Write::CopyBody(row.key.clone(), new_key.clone());
+                        applied.writes.push(copy);
+                        applied.writes.push(Write::Put(renewed.clone()));
+                        applied.delete(&row.key);
+                        applied.record = Some(renewed);
+                        return;
+                    }
+                    row.retry(*may_repeat, now);
+                    true
                 }
+                Err(error) => {
+                    applied.error = Some(error);
+                    false
+                }
+            },
+            Op::Discard(key) => {
+                applied.accepted = true;
+                applied.settled = !before.is_over();
+                if before == State::Refused {
+                    // Given up, there is no answer left to win over that.
+                    row.state = State::Parked;
+                }
+                row.cancel(now);
+                applied.delete(key);
+                false
             }
             Op::Forget(key) => {
-                let shown = matches!(row.state, State::Delivered | State::Cancelled);
-                Applied {
-                    accepted: shown,
-                    writes: if shown { delete(key) } else { Vec::new() },
-                    record: Some(Box::new(row)),
-                    ..Applied::default()
+                applied.accepted = before.is_over();
+                if applied.accepted {
+                    applied.delete(key);
                 }
+                false
+            }
+        };
+        if changed {
+            applied.settled = row.state != before && row.state.is_settled();
+            applied.writes.push(Write::Put(row.clone()));
+            if row.state.is_over() {
+                applied.writes.push(Write::DropBody(row.key.clone()));
             }
         }
+        applied.record = Some(row);
     }
 }
 
-fn delete(key: &Key) -> Vec<Write> {
-    vec![Write::Delete(key.clone()), Write::DropBody(key.clone())]
-}
-
-/// Gives an intent up that may be refused already: then there is no answer left to win over it.
-fn discarded(mut row: Record, now: Wall) -> Record {
-    if row.state == State::Refused {
-        row.state = State::Parked;
-    }
-    row.cancel(now);
-    row
-}
-
-/// A key that is known is no new intent: the same bytes are the same submission, other bytes the caller's mistake.
-fn store(record: &Record, row: Option<Record>) -> Applied {
-    match row {
-        None => Applied {
-            record: Some(Box::new(record.clone())),
-            accepted: true,
-            writes: vec![
-                Write::PutBody(record.key.clone()),
-                Write::Put(Box::new(record.clone())),
-            ],
-            ..Applied::default()
-        },
-        Some(known) => Applied {
-            error: (known.fingerprint != record.fingerprint).then(|| {
-                Error::new(
-                    Code::KeyReused,
-                    "options.key: known with another method, URL, type or body",
-                )
-            }),
-            record: Some(Box::new(known)),
-            ..Applied::default()
-        },
-    }
-}
-
-/// Runs a change and writes the row if there was one.
-fn changed(mut row: Record, change: impl FnOnce(&mut Record) -> bool) -> Applied {
-    let before = row.clone();
-    let accepted = change(&mut row);
-    let mut writes = Vec::new();
-    if row != before {
-        writes.push(Write::Put(Box::new(row.clone())));
-        if matches!(row.state, State::Delivered | State::Cancelled) {
-            writes.push(Write::DropBody(row.key.clone()));
-        }
-    }
-    Applied {
-        settled: row.state != before.state && row.state.is_settled(),
-        record: Some(Box::new(row)),
-        accepted,
-        writes,
-        error: None,
-    }
-}
-
-fn retry(mut row: Record, new_key: &Key, may_repeat: bool, now: Wall) -> Applied {
-    match row.retry_needs_new_key(may_repeat, now) {
-        Err(error) => Applied {
-            record: Some(Box::new(row)),
-            error: Some(error),
-            ..Applied::default()
-        },
-        Ok(false) => {
-            row.retry(may_repeat, now);
-            Applied {
-                writes: vec![Write::Put(Box::new(row.clone()))],
-                record: Some(Box::new(row)),
-                accepted: true,
-                ..Applied::default()
-            }
-        }
-        Ok(true) => {
-            let renewed = row.renewed(new_key.clone(), now);
-            let mut writes = vec![
-                Write::CopyBody(row.key.clone(), new_key.clone()),
-                Write::Put(Box::new(renewed.clone())),
-            ];
-            writes.extend(delete(&row.key));
-            Applied {
-                writes,
-                record: Some(Box::new(renewed)),
-                accepted: true,
-                ..Applied::default()
-            }
-        }
+impl Applied {
+    fn delete(&mut self, key: &Key) {
+        self.writes.push(Write::Delete(key.clone()));
+        self.writes.push(Write::DropBody(key.clone()));
     }
 }

@@ -1,10 +1,12 @@
 //! The options of an outbox and of a submission: defaults, and reading them from what a developer wrote.
 
 use super::decode::{Fields, Source};
-use super::error::{Code, Error};
+use super::error::Error;
 use super::key::{Key, KeyPlace};
 use super::policy::{OnMaybeDelivered, Policy};
 use super::record::Record;
+use super::shape::Visitor;
+use super::words::words;
 
 /// The largest body by default, in bytes: 25 MiB.
 pub const MAX_BODY_BYTES: u64 = 25 * 1024 * 1024;
@@ -34,6 +36,16 @@ const SECRET: [&str; 10] = [
     "x-api-key",
     "x-auth-token",
 ];
+
+words! {
+    /// Where the rows are kept.
+    enum Storage: "expected \"indexeddb\" or \"memory\"" {
+        /// In the browser's database.
+        IndexedDb = "indexeddb",
+        /// In this page.
+        Memory = "memory",
+    }
+}
 
 /// Options of an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +86,7 @@ impl OutboxOptions {
     /// # Errors
     /// `bad-option`, naming the field and what was expected.
     pub fn read<S: Source>(source: &S) -> Result<Self, Error> {
-        let fields = Fields::of(source, "options")?;
+        let mut fields = Fields::of(source, "options");
         fields.only(&[
             "name",
             "owner",
@@ -89,45 +101,39 @@ impl OutboxOptions {
             // Read by the JavaScript face.
             "onAbort",
             "wasm",
-        ])?;
-        let default = OutboxOptions::default();
-        let mut policy = read_policy(&fields, default.policy)?;
-        read_on_maybe_delivered(&fields, &mut policy)?;
-        let storage =
-            fields.word(
-                "storage",
-                "expected \"indexeddb\" or \"memory\"",
-                |word| match word {
-                    "indexeddb" => Some(true),
-                    "memory" => Some(false),
-                    _ => None,
-                },
-            )?;
-        let options = OutboxOptions {
-            name: fields.string("name")?.unwrap_or(default.name),
-            owner: fields.string("owner")?.unwrap_or(default.owner),
-            policy,
-            key_place: KeyPlace::read_named(&fields, "keyFormat", "keyHeader", "keyField")?,
-            persist_headers: lower_case(fields.strings("persistHeaders")?.unwrap_or_default()),
-            max_body_bytes: fields.whole("maxBodyBytes")?.unwrap_or(MAX_BODY_BYTES),
-            durable: storage.unwrap_or(true),
-        };
-        for secret in SECRET {
-            if options.persist_headers.iter().any(|name| name == secret) {
-                return Err(fields.error(
+        ]);
+        let mut options = OutboxOptions::default();
+        let mut storage = Storage::IndexedDb;
+        fields.field("name", &mut options.name);
+        fields.field("owner", &mut options.owner);
+        if let Some(policy) = read_policy(&mut fields, &options.policy) {
+            options.policy = policy;
+        }
+        fields.field("onMaybeDelivered", &mut options.policy.on_maybe_delivered);
+        options
+            .key_place
+            .named(&mut fields, ["keyFormat", "keyHeader", "keyField"]);
+        fields.field("persistHeaders", &mut options.persist_headers);
+        fields.field("maxBodyBytes", &mut options.max_body_bytes);
+        fields.field("storage", &mut storage);
+        options.durable = storage == Storage::IndexedDb;
+        for name in &mut options.persist_headers {
+            name.make_ascii_lowercase();
+            if SECRET.contains(&name.as_str()) {
+                fields.refuse(
                     "persistHeaders",
                     "credentials and CSRF tokens are never stored",
-                ));
+                );
             }
         }
         let header = &options.key_place.header;
         if header.is_empty() || !header.bytes().all(is_token) {
-            return Err(fields.error("keyHeader", "expected a header name"));
+            fields.refuse("keyHeader", "expected a header name");
         }
         if options.name.is_empty() {
-            return Err(fields.error("name", "expected a name that is not empty"));
+            fields.refuse("name", "expected a name that is not empty");
         }
-        Ok(options)
+        fields.finish(options)
     }
 
     /// Whether a header may be stored. Names are compared in lower case, as `Headers` gives them.
@@ -159,7 +165,7 @@ impl SubmitOptions {
     /// # Errors
     /// `bad-option`, naming the field and what was expected.
     pub fn read<S: Source>(source: &S, default: &Policy) -> Result<Self, Error> {
-        let fields = Fields::of(source, "options")?;
+        let mut fields = Fields::of(source, "options");
         fields.only(&[
             "key",
             "meta",
@@ -170,37 +176,20 @@ impl SubmitOptions {
             // Read by the JavaScript face.
             "signal",
             "onAbort",
-        ])?;
-        let policy = match fields.get("policy") {
-            Some(policy) => Some(default.clone().read(&policy, "options.policy")?),
-            None => None,
-        };
-        let options = SubmitOptions {
-            key: fields
-                .string("key")?
-                .map(|key| Key::parse(&key))
-                .transpose()?,
-            meta: fields.string("meta")?,
-            form_key: fields.string("formKey")?,
-            policy,
-            on_maybe_delivered: fields.word(
-                "onMaybeDelivered",
-                ON_MAYBE_DELIVERED,
-                OnMaybeDelivered::parse,
-            )?,
-            in_memory: fields.boolean("durable")? == Some(false),
-        };
-        if options
-            .meta
-            .as_ref()
-            .is_some_and(|meta| meta.len() > MAX_META_BYTES)
-        {
-            return Err(Error::new(
-                Code::BadOption,
-                "options.meta: expected up to 4 KiB of JSON",
-            ));
+        ]);
+        let mut options = SubmitOptions::default();
+        let mut durable = true;
+        fields.field("key", &mut options.key);
+        fields.field("meta", &mut options.meta);
+        fields.field("formKey", &mut options.form_key);
+        options.policy = read_policy(&mut fields, default);
+        fields.field("onMaybeDelivered", &mut options.on_maybe_delivered);
+        fields.field("durable", &mut durable);
+        options.in_memory = !durable;
+        if options.meta.as_ref().map_or(0, String::len) > MAX_META_BYTES {
+            fields.refuse("meta", "expected up to 4 KiB of JSON");
         }
-        Ok(options)
+        fields.finish(options)
     }
 
     /// Puts what the options say into a new row.
@@ -218,34 +207,9 @@ impl SubmitOptions {
     }
 }
 
-const ON_MAYBE_DELIVERED: &str = "expected \"resend\" or \"park\"";
-
-fn read_policy<S: Source>(fields: &Fields<'_, S>, default: Policy) -> Result<Policy, Error> {
-    match fields.get("policy") {
-        Some(policy) => default.read(&policy, "options.policy"),
-        None => Ok(default),
-    }
-}
-
-fn read_on_maybe_delivered<S: Source>(
-    fields: &Fields<'_, S>,
-    policy: &mut Policy,
-) -> Result<(), Error> {
-    if let Some(choice) = fields.word(
-        "onMaybeDelivered",
-        ON_MAYBE_DELIVERED,
-        OnMaybeDelivered::parse,
-    )? {
-        policy.on_maybe_delivered = choice;
-    }
-    Ok(())
-}
-
-fn lower_case(names: Vec<String>) -> Vec<String> {
-    names
-        .into_iter()
-        .map(|name| name.to_ascii_lowercase())
-        .collect()
+fn read_policy<S: Source>(fields: &mut Fields<'_, S>, default: &Policy) -> Option<Policy> {
+    let policy = fields.get("policy")?;
+    fields.keep(default.clone().read(&policy, "options.policy"))
 }
 
 /// A character of a `token` (RFC 9110 §5.6.2).
@@ -289,9 +253,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_never_stored_by_default_and_names_are_compared_in_lower_case() {
+    fn secrets_are_never_stored_by_default() {
         let options = OutboxOptions {
-            persist_headers: lower_case(vec!["X-Tenant".into()]),
+            persist_headers: vec!["x-tenant".into()],
             ..OutboxOptions::default()
         };
         for stored in ["content-type", "accept", "x-tenant"] {

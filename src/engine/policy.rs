@@ -2,9 +2,9 @@
 
 use super::decode::{Fields, Source};
 use super::env::Millis;
-use super::error::Error;
+use super::error::{Code, Error};
+use super::shape::{Shape, Value, Visitor};
 use super::words::words;
-use serde::Serialize;
 
 const SECOND: Millis = 1_000;
 const MINUTE: Millis = 60 * SECOND;
@@ -16,7 +16,7 @@ const LONGEST_DELAY: Millis = 365 * DAY;
 
 words! {
     /// Whether the delay is drawn at random.
-    pub enum Jitter {
+    pub enum Jitter: "expected \"full\" or \"none\"" {
         /// Uniformly from 0 to the bound ("full jitter", Brooker, "Exponential Backoff And Jitter", AWS Architecture
         /// Blog, 2015).
         Full = "full",
@@ -27,7 +27,7 @@ words! {
 
 words! {
     /// What to do with an intent that may have been delivered, when its next attempt is due.
-    pub enum OnMaybeDelivered {
+    pub enum OnMaybeDelivered: "expected \"resend\" or \"park\"" {
         /// Send it again under the same key: the server knows the key.
         Resend = "resend",
         /// Park it for a person to decide: the server does not know the key.
@@ -35,9 +35,30 @@ words! {
     }
 }
 
+words! {
+    /// The policies that have a name.
+    enum Preset: "expected \"interactive\", \"background\" or \"patient\"" {
+        /// [`Policy::interactive`].
+        Interactive = "interactive",
+        /// [`Policy::background`].
+        Background = "background",
+        /// [`Policy::patient`].
+        Patient = "patient",
+    }
+}
+
+impl Preset {
+    fn policy(self) -> Policy {
+        match self {
+            Preset::Interactive => Policy::interactive(),
+            Preset::Background => Policy::background(),
+            Preset::Patient => Policy::patient(),
+        }
+    }
+}
+
 /// The policy of a submission. All times are milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// How many attempts may be spent. Default 40 (`patient`), 5 (`background`), 4 (`interactive`).
     pub max_attempts: u32,
@@ -114,12 +135,7 @@ impl Policy {
 
     /// The preset of that name.
     pub fn preset(name: &str) -> Option<Self> {
-        match name {
-            "interactive" => Some(Policy::interactive()),
-            "background" => Some(Policy::background()),
-            "patient" => Some(Policy::patient()),
-            _ => None,
-        }
+        Preset::parse(name).map(Preset::policy)
     }
 
     /// Reads a policy: the name of a preset, or an object whose fields replace those of `preset` (default: `self`).
@@ -129,13 +145,12 @@ impl Policy {
     /// `bad-option`, naming the field and what was expected.
     ///
     /// [`submitWithRetry`]: https://github.com/resubmit/resubmit#submitwithretry
-    pub fn read<S: Source>(self, source: &S, path: &str) -> Result<Self, Error> {
-        const PRESETS: &str = "expected \"interactive\", \"background\" or \"patient\"";
+    pub fn read<S: Source>(mut self, source: &S, path: &str) -> Result<Self, Error> {
         if let Some(name) = source.string() {
             return Policy::preset(&name)
-                .ok_or_else(|| Error::about(super::error::Code::BadOption, path, PRESETS));
+                .ok_or_else(|| Error::about(Code::BadOption, path, Preset::EXPECTED));
         }
-        let fields = Fields::of(source, path)?;
+        let mut fields = Fields::of(source, path);
         fields.only(&[
             "preset",
             "maxAttempts",
@@ -149,85 +164,39 @@ impl Policy {
             "keyTtlMs",
             "maxRetryAfterMs",
             "reconnectSpreadMs",
-        ])?;
-        let mut policy = fields
-            .word("preset", PRESETS, Policy::preset)?
-            .unwrap_or(self);
-        policy.read_fields(&fields)?;
-        if let Some(elapsed) = fields.millis("maxElapsedMs")? {
-            policy.max_age_ms = elapsed;
+        ]);
+        let mut preset: Option<Preset> = None;
+        fields.field("preset", &mut preset);
+        if let Some(preset) = preset {
+            self = preset.policy();
         }
-        policy.check(&fields)?;
-        Ok(policy)
+        self.fields(&mut fields);
+        fields.millis("maxElapsedMs", &mut self.max_age_ms);
+        self.check(&mut fields);
+        fields.finish(self)
     }
 
-    /// Reads the fields that are there over what stands; what is read is not checked for sense. Stored rows are read
-    /// with it too.
-    pub(crate) fn read_fields<S: Source>(&mut self, fields: &Fields<'_, S>) -> Result<(), Error> {
-        let table = fields.wholes("delaysMs")?;
-        let by_formula = fields.millis("baseMs")?;
-        let ceiling = fields.millis("ceilingMs")?;
-        if table.is_none() && (by_formula.is_some() || ceiling.is_some()) {
-            // A base or a ceiling over a preset that has a table means the formula.
-            self.delays_ms.clear();
-        }
-        set(&mut self.delays_ms, table);
-        set(&mut self.base_ms, by_formula);
-        set(&mut self.ceiling_ms, ceiling);
-        set(&mut self.max_attempts, fields.count("maxAttempts")?);
-        set(
-            &mut self.jitter,
-            fields.word("jitter", "expected \"full\" or \"none\"", Jitter::parse)?,
-        );
-        set(
-            &mut self.attempt_timeout_ms,
-            fields.millis("attemptTimeoutMs")?,
-        );
-        set(&mut self.max_age_ms, fields.millis("maxAgeMs")?);
-        set(&mut self.key_ttl_ms, fields.millis("keyTtlMs")?);
-        set(
-            &mut self.max_retry_after_ms,
-            fields.millis("maxRetryAfterMs")?,
-        );
-        set(
-            &mut self.reconnect_spread_ms,
-            fields.millis("reconnectSpreadMs")?,
-        );
-        set(
-            &mut self.on_maybe_delivered,
-            fields.word(
-                "onMaybeDelivered",
-                "expected \"resend\" or \"park\"",
-                OnMaybeDelivered::parse,
-            )?,
-        );
-        Ok(())
-    }
-
-    fn check<S: Source>(&self, fields: &Fields<'_, S>) -> Result<(), Error> {
+    fn check<S: Source>(&self, fields: &mut Fields<'_, S>) {
         let at_least_one = "expected 1 or more";
         if self.max_attempts == 0 {
-            return Err(fields.error("maxAttempts", at_least_one));
+            fields.refuse("maxAttempts", at_least_one);
         }
         if self.attempt_timeout_ms == 0 {
-            return Err(fields.error("attemptTimeoutMs", at_least_one));
+            fields.refuse("attemptTimeoutMs", at_least_one);
         }
+        let longest = self.delays_ms.iter().copied().max().unwrap_or(0);
         for (name, value) in [
             ("baseMs", self.base_ms),
             ("ceilingMs", self.ceiling_ms),
-            (
-                "delaysMs",
-                self.delays_ms.iter().copied().max().unwrap_or(0),
-            ),
+            ("delaysMs", longest),
             ("attemptTimeoutMs", self.attempt_timeout_ms),
             ("maxRetryAfterMs", self.max_retry_after_ms),
             ("reconnectSpreadMs", self.reconnect_spread_ms),
         ] {
             if value > LONGEST_DELAY {
-                return Err(fields.error(name, "expected milliseconds, a year at most"));
+                fields.refuse(name, "expected milliseconds, a year at most");
             }
         }
-        Ok(())
     }
 
     /// The time that one attempt may take: `attempt_timeout_ms`, and what the body needs at 16 KiB/s.
@@ -250,8 +219,23 @@ impl Policy {
     }
 }
 
-fn set<T>(field: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *field = value;
+/// What is read is not checked for sense.
+impl Shape for Policy {
+    fn fields<V: Visitor>(&mut self, visitor: &mut V) {
+        if visitor.has("baseMs") || visitor.has("ceilingMs") {
+            // Without a table of their own they mean the formula, not the table of a preset.
+            self.delays_ms.clear();
+        }
+        visitor.field("delaysMs", &mut self.delays_ms);
+        visitor.millis("baseMs", &mut self.base_ms);
+        visitor.millis("ceilingMs", &mut self.ceiling_ms);
+        visitor.field("maxAttempts", &mut self.max_attempts);
+        visitor.field("jitter", &mut self.jitter);
+        visitor.millis("attemptTimeoutMs", &mut self.attempt_timeout_ms);
+        visitor.millis("maxAgeMs", &mut self.max_age_ms);
+        visitor.millis("keyTtlMs", &mut self.key_ttl_ms);
+        visitor.millis("maxRetryAfterMs", &mut self.max_retry_after_ms);
+        visitor.millis("reconnectSpreadMs", &mut self.reconnect_spread_ms);
+        visitor.field("onMaybeDelivered", &mut self.on_maybe_delivered);
     }
 }

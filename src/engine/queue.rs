@@ -47,8 +47,6 @@ pub enum Event {
     Failed(Ticket, Op),
     /// The answer to [`Effect::Query`].
     Queried(Box<Due>),
-    /// The store did not answer [`Effect::Query`], or not in time: to be asked again later.
-    QueryFailed,
     /// An attempt ended.
     Answered(Key, u64, Box<Answer>),
     /// A deadline passed.
@@ -105,7 +103,9 @@ pub enum Report {
     /// The application's key was known: the submission is this one.
     Known(Box<Record>),
     /// It could not be submitted; nothing was stored or sent.
-    Rejected(Key, Error),
+    ///
+    /// The print is that of the request: others under the same key may be well.
+    Rejected(Key, Option<String>, Error),
     /// An attempt began.
     Attempted(Box<Record>),
     /// The intent waits for its next attempt.
@@ -154,14 +154,6 @@ struct Attempt {
     offline: bool,
 }
 
-/// How long to wait for due work. What is due already and was not taken waits for a free slot, or for the next look.
-fn until(due: Wall, now: Clocks) -> Millis {
-    match due.saturating_sub(now.wall) {
-        0 => RECHECK,
-        wait => wait.min(RECHECK),
-    }
-}
-
 /// The state machine of one page's outbox.
 #[derive(Debug)]
 pub struct Queue {
@@ -183,9 +175,17 @@ pub struct Queue {
     leaving: bool,
     tickets: Ticket,
     /// Verdicts whose transaction failed, to be written when the store answers again.
-    unwritten: Vec<Op>,
-    /// The tickets of such late transactions: what they say was told already.
-    silent: Vec<Ticket>,
+    unwritten: Vec<Unwritten>,
+}
+
+/// A verdict that was told, and that the store has yet to hear of.
+#[derive(Debug)]
+struct Unwritten {
+    op: Op,
+    /// The transaction that tries again, while it runs.
+    ticket: Option<Ticket>,
+    /// The row, if the verdict settled it.
+    settled: Option<Box<Record>>,
 }
 
 impl Default for Queue {
@@ -213,7 +213,6 @@ impl Queue {
             // The shell's own tickets are even numbers, those of the queue odd ones.
             tickets: 1,
             unwritten: Vec::new(),
-            silent: Vec::new(),
         }
     }
 
@@ -257,25 +256,29 @@ impl Queue {
                 }
                 Phase::Idle if live.place == Place::Memory => {
                     if let Some(due) = live.record.next_attempt_at {
-                        within(until(due, now));
+                        within(self.until(due, now));
                     }
                 }
                 _ => {}
             }
         }
         if let Some(due) = self.next_due {
-            // Due work that could not be taken waits for a free slot or the next look.
-            let wait = due.saturating_sub(now.wall);
-            within(if wait == 0 {
-                RECHECK
-            } else {
-                wait.min(RECHECK)
-            });
+            within(self.until(due, now));
         }
         if !self.unwritten.is_empty() {
             within(RECHECK);
         }
         soonest
+    }
+
+    /// How long to wait for work. What was due already when the queue last looked was left for want of a free slot, or
+    /// waits for the store: it is looked for again in a while. What became due since is due now.
+    fn until(&self, due: Wall, now: Clocks) -> Millis {
+        if self.clocks.is_some_and(|seen| due <= seen.wall) {
+            RECHECK
+        } else {
+            due.saturating_sub(now.wall).min(RECHECK)
+        }
     }
 
     /// Takes what happened.
@@ -293,13 +296,9 @@ impl Queue {
                 self.open = true;
                 self.look = true;
             }
-            Event::Committed(ticket, op, applied) => self.committed(ticket, op, *applied, env),
+            Event::Committed(ticket, op, applied) => self.written(ticket, op, *applied, env),
             Event::Failed(ticket, op) => self.failed(ticket, op, env),
             Event::Queried(due) => self.queried(*due, env),
-            Event::QueryFailed => {
-                self.querying = false;
-                self.try_later(env);
-            }
             Event::Answered(key, fence, answer) => self.answered(key, fence, answer, env),
             Event::Tick => self.rewrite(),
             Event::Look => self.look = true,
@@ -348,8 +347,9 @@ impl Queue {
     fn submit(&mut self, mut record: Record, durable: bool, env: &mut Env) {
         let key = record.key.clone();
         if let Some(live) = self.live.get(&key) {
-            let known = Op::Store(Box::new(record)).apply(Some(live.record.clone()), env);
-            return self.known(key, known);
+            let op = Op::Store(Box::new(record.clone()));
+            let known = op.apply(Some(live.record.clone()), env);
+            return self.known(record, known);
         }
         if self.free_slot(record.origin()) {
             record.claim(env);
@@ -387,9 +387,9 @@ impl Queue {
     }
 
     /// The application's key was known.
-    fn known(&mut self, key: Key, applied: Applied) {
+    fn known(&mut self, new: Record, applied: Applied) {
         match (applied.error, applied.record) {
-            (Some(error), _) => self.report(Report::Rejected(key, error)),
+            (Some(error), _) => self.report(Report::Rejected(new.key, new.fingerprint, error)),
             (None, Some(record)) => self.report(Report::Known(record)),
             (None, None) => {}
         }
@@ -433,15 +433,15 @@ impl Queue {
             self.answered = Some(env.mono);
             self.offline_is_a_lie |= self.offline;
         }
-        let Some(live) = self.live.get_mut(&key) else {
+        let phase = self.live.get(&key).map(|live| live.phase);
+        let current = matches!(phase, Some(Phase::Sending(attempt)) if attempt.fence == fence);
+        let Some(live) = self.live.get_mut(&key).filter(|_| current) else {
+            // Too late: it was given up, or timed out. A delivery is a fact all the same.
+            if matches!(*answer, Answer::Response(_)) && (phase.is_some() || self.open) {
+                self.transact(Op::Settle(key, fence, answer), env);
+            }
             return;
         };
-        let Phase::Sending(attempt) = live.phase else {
-            return;
-        };
-        if attempt.fence != fence {
-            return;
-        }
         if let Answer::Failure(failure) = &mut *answer {
             if self.leaving {
                 // The browser ends the requests of a page that is left: no news about the server. The claim
@@ -512,6 +512,10 @@ impl Queue {
     }
 
     fn asked(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
+        if self.is_unwritten(op.key()) {
+            // What was told comes first.
+            self.rewrite();
+        }
         if matches!(op, Op::Cancel(_) | Op::Discard(_)) {
             if let Some(live) = self.live.get_mut(op.key()) {
                 match live.phase {
@@ -528,15 +532,48 @@ impl Queue {
         self.run(ticket, op, env);
     }
 
-    fn committed(&mut self, ticket: Ticket, op: Op, applied: Applied, env: &mut Env) {
-        if self.was_silent(ticket) {
+    /// The store committed a transaction.
+    fn written(&mut self, ticket: Ticket, op: Op, mut applied: Applied, env: &mut Env) {
+        if let Some(at) = self.written_late(ticket) {
+            // What it says was told already.
+            self.unwritten.swap_remove(at);
+            self.look |= self.open;
             return;
         }
+        if matches!(op, Op::Cancel(_) | Op::Discard(_)) {
+            if self.in_memory(op.key()) {
+                return self.end_in_memory(ticket, op, env);
+            } else if let Some(settled) = self
+                .unwritten
+                .iter()
+                .filter(|late| late.op.key() == op.key())
+                .find_map(|late| late.settled.as_ref())
+                .filter(|settled| settled.state != State::Parked)
+            {
+                // Its answer came first, though the store has yet to hear of it.
+                applied.settled = false;
+                if let Op::Cancel(_) = op {
+                    applied.accepted = false;
+                    applied.record = Some(settled.clone());
+                }
+            }
+        }
+        self.committed(ticket, op, applied, env);
+    }
+
+    /// Ends what went on from memory while the store was asked to end it.
+    fn end_in_memory(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
+        let record = self.record(op.key()).cloned();
+        let applied = op.apply(record, env);
+        self.committed(ticket, op, applied, env);
+    }
+
+    fn committed(&mut self, ticket: Ticket, op: Op, applied: Applied, env: &mut Env) {
         match &op {
-            Op::Store(record) => self.store_committed(record.key.clone(), applied.clone(), env),
+            Op::Store(record) => self.store_committed(record, applied.clone(), env),
             Op::Claim(key) => self.claim_committed(key.clone(), applied.clone(), env),
             Op::Settle(key, fence, _) => self.settle_committed(key, *fence, &applied),
-            Op::Cancel(key) | Op::Discard(key) => self.end_committed(key, &applied),
+            Op::Cancel(_) | Op::Discard(_) => self.end_committed(&op, &applied),
             Op::Retry { key, .. } => self.retry_committed(key, &applied),
             Op::Forget(key) => {
                 if applied.accepted {
@@ -554,10 +591,6 @@ impl Queue {
                 }
             }
         }
-        if matches!(op, Op::Discard(_)) && applied.accepted {
-            self.live.remove(op.key());
-            self.report(Report::Removed(op.key().clone()));
-        }
         if ticket.is_multiple_of(2) {
             self.emit(Effect::Reply(
                 ticket,
@@ -569,14 +602,19 @@ impl Queue {
         }
     }
 
-    fn store_committed(&mut self, key: Key, applied: Applied, env: &mut Env) {
+    fn store_committed(&mut self, new: &Record, applied: Applied, env: &mut Env) {
+        let key = new.key.clone();
         let Some(live) = self.live.get(&key) else {
             return;
         };
         let phase = live.phase;
         if !applied.accepted {
+            self.look |= self.backlog;
             self.live.remove(&key);
-            return self.known(key, applied);
+            if let Some(record) = &applied.record {
+                self.note_due(record);
+            }
+            return self.known(new.clone(), applied);
         }
         self.report(Report::Stored(key.clone(), true));
         if let Phase::Storing(asked) = phase {
@@ -593,6 +631,7 @@ impl Queue {
             return;
         };
         let Some(record) = applied.record else {
+            self.look |= self.backlog;
             self.live.remove(&key);
             return;
         };
@@ -600,9 +639,13 @@ impl Queue {
         if applied.accepted {
             return self.begin(key, asked, env);
         }
+        self.look |= self.backlog;
         live.phase = Phase::Idle;
         if applied.settled {
             self.settled(record, None);
+        } else {
+            // Somebody else has it, and its deadline is all that tells when they are gone.
+            self.note_due(&record);
         }
     }
 
@@ -619,21 +662,34 @@ impl Queue {
         self.update(record);
         if applied.settled {
             self.settled(record.clone(), applied.accepted.then_some(fence));
-        } else if applied.accepted {
+        } else if applied.accepted && record.state == State::Pending {
             self.waiting(record);
         }
     }
 
-    fn end_committed(&mut self, key: &Key, applied: &Applied) {
+    fn end_committed(&mut self, op: &Op, applied: &Applied) {
+        let key = op.key();
         self.look |= self.backlog;
-        if let Some(live) = self.live.get_mut(key) {
-            live.phase = Phase::Idle;
-        }
-        if let Some(record) = &applied.record {
+        // The key may have been submitted anew since: that is behind this transaction.
+        let current = match self.live.get_mut(key) {
+            Some(live) if matches!(live.phase, Phase::Storing(_)) => false,
+            Some(live) => {
+                live.phase = Phase::Idle;
+                true
+            }
+            None => true,
+        };
+        if let Some(record) = applied.record.as_ref().filter(|_| current) {
             self.update(record);
             if applied.settled {
                 self.settled(record.clone(), None);
             }
+        }
+        if matches!(op, Op::Discard(_)) && applied.accepted {
+            if current {
+                self.live.remove(key);
+            }
+            self.report(Report::Removed(key.clone()));
         }
     }
 
@@ -669,12 +725,16 @@ impl Queue {
         }
     }
 
-    fn waiting(&mut self, record: &Record) {
+    fn note_due(&mut self, record: &Record) {
         if let Some(due) = record.next_attempt_at {
             if !self.in_memory(&record.key) {
                 self.next_due = Some(self.next_due.map_or(due, |least| least.min(due)));
             }
         }
+    }
+
+    fn waiting(&mut self, record: &Record) {
+        self.note_due(record);
         self.report(Report::Waiting(Box::new(record.clone())));
     }
 
@@ -687,34 +747,55 @@ impl Queue {
 
     fn failed(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
         let key = op.key().clone();
-        if self.was_silent(ticket) {
-            return self.unwritten.push(op);
+        if let Some(at) = self.written_late(ticket) {
+            self.unwritten[at].ticket = None;
+            return;
         }
         match &op {
-            Op::Store(_) => {
-                let asked = match self.live.get(&key).map(|live| live.phase) {
-                    Some(Phase::Storing(asked)) => asked,
-                    _ => env.clocks(),
-                };
-                self.degrade(key, asked, env);
-            }
+            Op::Store(_) => match self.live.get_mut(&key) {
+                Some(Live {
+                    phase: Phase::Storing(asked),
+                    ..
+                }) => {
+                    let asked = *asked;
+                    self.degrade(key, asked, env);
+                }
+                Some(live) => {
+                    // Given up meanwhile: that transaction is behind this one, and ends it here.
+                    live.place = Place::Memory;
+                    self.report(Report::Stored(key, false));
+                }
+                None => {}
+            },
             Op::Claim(_) => {
                 if let Some(live) = self.live.get_mut(&key) {
-                    live.phase = Phase::Idle;
+                    if let Phase::Claiming(_) = live.phase {
+                        live.phase = Phase::Idle;
+                    }
                 }
                 self.try_later(env);
             }
+            Op::Cancel(_) | Op::Discard(_) if self.in_memory(&key) => {
+                self.end_in_memory(ticket, op, env);
+            }
             Op::Settle(_, fence, _) => {
                 // The answer is a fact whether or not it can be written: it is told now and written later.
+                let mut settled = None;
                 if let Some(live) = self.live.get(&key) {
                     let applied = op.apply(Some(live.record.clone()), env);
                     self.settle_committed(&key, *fence, &applied);
+                    settled = applied.record.filter(|_| applied.settled);
                 }
-                self.unwritten.push(op);
+                self.unwritten.push(Unwritten {
+                    op,
+                    ticket: None,
+                    settled,
+                });
             }
             _ if ticket.is_multiple_of(2) => {
                 // What was to end it did not: its schedule goes on.
-                if let Some(live) = self.live.get_mut(&key) {
+                if let (Op::Cancel(_) | Op::Discard(_), Some(live)) = (&op, self.live.get_mut(&key))
+                {
                     if live.phase == Phase::Ending {
                         live.phase = Phase::Idle;
                     }
@@ -724,16 +805,22 @@ impl Queue {
                     "the browser's storage did not do it; nothing changed",
                 );
                 self.emit(Effect::Reply(ticket, Err(error)));
+                self.look |= self.open;
             }
             _ => self.try_later(env),
         }
     }
 
-    /// Whether the transaction of that ticket was one that nobody is to hear of, for the last time.
-    fn was_silent(&mut self, ticket: Ticket) -> bool {
-        let before = self.silent.len();
-        self.silent.retain(|silent| *silent != ticket);
-        self.silent.len() != before
+    /// Whether the store has yet to hear of that intent.
+    fn is_unwritten(&self, key: &Key) -> bool {
+        self.unwritten.iter().any(|late| late.op.key() == key)
+    }
+
+    /// Where the late transaction of that ticket is, if it is one.
+    fn written_late(&self, ticket: Ticket) -> Option<usize> {
+        self.unwritten
+            .iter()
+            .position(|late| late.ticket == Some(ticket))
     }
 
     fn try_later(&mut self, env: &Env) {
@@ -743,10 +830,12 @@ impl Queue {
 
     fn rewrite(&mut self) {
         self.look |= self.open;
-        for op in std::mem::take(&mut self.unwritten) {
-            let ticket = self.ticket();
-            self.silent.push(ticket);
-            self.emit(Effect::Transact(ticket, op));
+        for at in 0..self.unwritten.len() {
+            if self.unwritten[at].ticket.is_none() {
+                let ticket = self.ticket();
+                self.unwritten[at].ticket = Some(ticket);
+                self.emit(Effect::Transact(ticket, self.unwritten[at].op.clone()));
+            }
         }
     }
 
@@ -769,7 +858,12 @@ impl Queue {
         }
         let due: Vec<Key> = self
             .memory()
-            .filter(|record| record.next_attempt_at.is_some_and(|due| due <= env.wall))
+            .filter(|record| {
+                // What a clock ahead of its time scheduled is not waited for: the claim mends it.
+                record
+                    .next_attempt_at
+                    .is_some_and(|due| due <= env.wall || record.is_from_the_future(env.wall))
+            })
             .map(|record| record.key.clone())
             .collect();
         for key in due {
@@ -787,7 +881,7 @@ impl Queue {
         let Some(live) = self.live.get(&key) else {
             return;
         };
-        if live.phase != Phase::Idle {
+        if live.phase != Phase::Idle || self.leaving {
             return;
         }
         if !self.free_slot(live.record.origin()) {
@@ -804,12 +898,16 @@ impl Queue {
         self.querying = false;
         self.backlog = false;
         self.next_due = found.next.as_ref().and_then(|next| next.next_attempt_at);
-        for record in found.next.into_iter().chain(found.last) {
+        for record in [&found.next, &found.last].into_iter().flatten() {
             if record.is_from_the_future(env.wall) {
-                self.transact(Op::Reanchor(record.key), env);
+                self.transact(Op::Reanchor(record.key.clone()), env);
             }
         }
         for record in found.due {
+            if self.is_unwritten(&record.key) {
+                // The store has yet to hear how that attempt ended.
+                continue;
+            }
             match self.live.get(&record.key) {
                 Some(live) if live.place == Place::Memory => continue,
                 Some(_) => {}
@@ -826,5 +924,53 @@ impl Queue {
             }
             self.claim(record.key, env);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Head, Policy, Random, RequestHead};
+
+    fn at(ms: Millis) -> Env {
+        Env {
+            wall: 1_000_000 + ms,
+            mono: ms,
+            random: Random::new(ms),
+        }
+    }
+
+    /// The timer is set a moment after the queue looked. A wait that ended in that moment was once taken for work that
+    /// had to be left, and put off by half a minute.
+    #[test]
+    fn what_became_due_since_the_last_look_is_due_now() {
+        let key = Key::from_random([1; 16]);
+        let policy = Policy {
+            delays_ms: vec![1],
+            jitter: crate::engine::Jitter::None,
+            ..Policy::patient()
+        };
+        let record = Record::new("a", key.clone(), RequestHead::default(), policy, 1_000_000);
+        let mut queue = Queue::new(false);
+        let record = Box::new(record);
+        queue.handle(
+            Event::Submit {
+                record,
+                durable: false,
+            },
+            &mut at(0),
+        );
+        let busy = Answer::Response(Head {
+            status: 503,
+            ..Head::default()
+        });
+        queue.handle(Event::Answered(key, 1, Box::new(busy)), &mut at(10));
+        assert_eq!(queue.next_deadline(at(10).clocks()), Some(1));
+        assert_eq!(queue.next_deadline(at(15).clocks()), Some(0));
+        while queue.poll_effect().is_some() {}
+        queue.handle(Event::Tick, &mut at(15));
+        let sent = std::iter::from_fn(|| queue.poll_effect())
+            .any(|effect| matches!(effect, Effect::Send(_)));
+        assert!(sent);
     }
 }

@@ -5,15 +5,15 @@ use super::env::{Millis, Wall};
 use super::error::Error;
 use super::key::{Key, KeyPlace};
 use super::policy::Policy;
+use super::shape::{Shape, Visitor};
 use super::words::words;
-use serde::Serialize;
 
 /// The version of the rows that this build writes. It never rewrites a row of a higher one.
 pub const VERSION: u32 = 1;
 
 words! {
     /// Where an intent stands.
-    pub enum State {
+    pub enum State: "expected a state" {
         /// Waits for its next attempt.
         Pending = "pending",
         /// Claimed, with a lease.
@@ -34,11 +34,16 @@ impl State {
     pub fn is_settled(self) -> bool {
         !matches!(self, State::Pending | State::Sending)
     }
+
+    /// Whether nobody is left to decide anything.
+    pub(super) fn is_over(self) -> bool {
+        matches!(self, State::Delivered | State::Cancelled)
+    }
 }
 
 words! {
     /// Why an intent is in its state. A closed list; which reasons go with which state is said at each.
-    pub enum Reason {
+    pub enum Reason: "expected a reason" {
         /// Pending: `fetch` was rejected.
         NetworkFailure = "network-failure",
         /// Pending: the attempt took longer than its timeout.
@@ -95,7 +100,7 @@ words! {
 
 words! {
     /// What may be behind failures that a page cannot tell apart.
-    pub enum Hint {
+    pub enum Hint: "expected a hint" {
         /// Every attempt fails at once although the page is online and other requests succeed: an extension, a proxy
         /// or a missing CORS header.
         BlockedOrCors = "blocked-or-cors",
@@ -104,8 +109,7 @@ words! {
 
 /// A moment in the future, kept as when it was written and how long was to be waited. A moment alone could not be told
 /// from one that a wrong clock wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Deadline {
     /// The wall clock when it was written.
     pub written_at: Wall,
@@ -141,8 +145,7 @@ impl Deadline {
 }
 
 /// A claim's hold on an intent: nobody else may make an attempt until it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lease {
     /// The wall clock when it was taken.
     pub written_at: Wall,
@@ -153,8 +156,7 @@ pub struct Lease {
 }
 
 /// The frozen request. Its body lies in a store of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequestHead {
     /// The method, as `Request.method` has it.
     pub method: String,
@@ -179,13 +181,11 @@ pub struct RequestHead {
 }
 
 /// What the last answer was, for a person to judge by.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evidence {
     /// When it came.
     pub at: Wall,
     /// The status, unless there was no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The URL that answered.
     pub url: String,
@@ -194,16 +194,13 @@ pub struct Evidence {
     /// The headers that matter for the verdict, names in lower case.
     pub headers: Vec<(String, String)>,
     /// The first 4 KiB of the body, if it is text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// What may be behind a failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
 }
 
 /// What is kept of a delivery.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Receipt {
     /// When the answer came.
     pub at: Wall,
@@ -212,17 +209,14 @@ pub struct Receipt {
     /// The URL that answered.
     pub url: String,
     /// The `Location` header.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
     /// The first 4 KiB of the body, if it is text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
 }
 
 /// One intent as it is stored. The database's indexes read `owner`, `createdAt`, `nextAttemptAt`, `lane`, `laneSeq`,
 /// `coalesceKey`, `formKey` and `forgetAt`; a row without the property is not in that index.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The version of the row.
     pub v: u32,
@@ -239,7 +233,6 @@ pub struct Record {
     /// Where it stands.
     pub state: State,
     /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     /// What is sent.
     pub request: RequestHead,
@@ -250,25 +243,18 @@ pub struct Record {
     /// The schedule it follows.
     pub policy: Policy,
     /// The application's own JSON text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub meta: Option<String>,
     /// The form it came from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub form_key: Option<String>,
     /// The order it keeps with others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
     /// Its place in the lane, until it leaves it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lane_seq: Option<u64>,
     /// What it stands for, so that a newer one may take its place.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub coalesce_key: Option<String>,
     /// The intent that this one was made from under a new key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Key>,
     /// A print of the request, where the application brought its own key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 
     /// How often it was claimed. Never goes down.
@@ -276,13 +262,10 @@ pub struct Record {
     /// How many of those count against the budget.
     pub spent: u32,
     /// When it is due. Absent on settled rows, so that the index of due work cannot hold them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Wall>,
     /// `next_attempt_at` as it was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Deadline>,
     /// The server's floor: no attempt before it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Deadline>,
     /// Whether reconnecting may cut this wait short. Cleared when it did: once per wait.
     pub cuttable: bool,
@@ -290,7 +273,6 @@ pub struct Record {
     /// Counts the claims, so that a late answer can be told from a current one.
     pub fence: u64,
     /// The current claim's hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
     /// Whether nothing proves that the server did not act. Set in the claim.
     pub maybe_delivered: bool,
@@ -299,7 +281,6 @@ pub struct Record {
     /// Whether a person allowed one more attempt although it may be done twice. Cleared by the claim that uses it.
     pub may_repeat: bool,
     /// When the key was first used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_used_at: Option<Wall>,
     /// How many 409s came in a row.
     pub conflicts: u32,
@@ -309,16 +290,12 @@ pub struct Record {
     pub refused_credentials: u32,
 
     /// The last answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// What is kept of the delivery.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Receipt>,
     /// When it settled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<Wall>,
     /// When what is kept of a settled row is to go.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub forget_at: Option<Wall>,
 }
 
@@ -402,12 +379,23 @@ impl Record {
     /// # Errors
     /// An error that names the field if the row is not of a shape that this build writes: [`Unreadable`].
     pub fn read<S: Source>(source: &S) -> Result<Self, Unreadable> {
-        let fields = Fields::of(source, "row")?;
-        let version = fields.required("v", fields.count("v")?)?;
+        let mut fields = Fields::of(source, "row");
+        let mut version = 0;
+        fields.field("v", &mut version);
         if version > VERSION {
             return Err(Unreadable::Newer);
         }
-        Ok(read_record(&fields, version)?)
+        let mut row = Record::new(
+            "",
+            Key::unread(),
+            RequestHead::default(),
+            Policy::patient(),
+            0,
+        );
+        row.next_attempt_at = None;
+        row.schedule = None;
+        row.fields(&mut fields);
+        Ok(fields.finish(row)?)
     }
 }
 
@@ -426,125 +414,109 @@ impl From<Error> for Unreadable {
     }
 }
 
-fn read_record<S: Source>(fields: &Fields<'_, S>, v: u32) -> Result<Record, Error> {
-    let text = |name: &str| fields.required(name, fields.string(name)?);
-    let flag = |name: &str| Ok::<_, Error>(fields.boolean(name)?.unwrap_or(false));
-    let number = |name: &str| Ok::<_, Error>(fields.count(name)?.unwrap_or(0));
-    let key = |name: &str| fields.string(name)?.map(|key| Key::parse(&key)).transpose();
-    Ok(Record {
-        v,
-        owner: text("owner")?,
-        key: fields.required("key", key("key")?)?,
-        key_place: nested(fields, "keyPlace", KeyPlace::read)?.unwrap_or_default(),
-        created_at: fields.required("createdAt", fields.whole("createdAt")?)?,
-        budget_from: fields.required("budgetFrom", fields.whole("budgetFrom")?)?,
-        state: fields.required("state", fields.word("state", "a state", State::parse)?)?,
-        reason: fields.word("reason", "a reason", Reason::parse)?,
-        request: fields.required("request", nested(fields, "request", read_request)?)?,
-        left_out: fields.strings("leftOut")?.unwrap_or_default(),
-        hooks: fields.strings("hooks")?.unwrap_or_default(),
-        policy: nested(fields, "policy", |policy| {
-            let mut read = Policy::patient();
-            read.read_fields(policy)?;
-            Ok(read)
-        })?
-        .unwrap_or_else(Policy::patient),
-        meta: fields.string("meta")?,
-        form_key: fields.string("formKey")?,
-        lane: fields.string("lane")?,
-        lane_seq: fields.whole("laneSeq")?,
-        coalesce_key: fields.string("coalesceKey")?,
-        replaces: key("replaces")?,
-        fingerprint: fields.string("fingerprint")?,
-        attempts: number("attempts")?,
-        spent: number("spent")?,
-        next_attempt_at: fields.whole("nextAttemptAt")?,
-        schedule: nested(fields, "schedule", read_deadline)?,
-        not_before: nested(fields, "notBefore", read_deadline)?,
-        cuttable: flag("cuttable")?,
-        fence: fields.whole("fence")?.unwrap_or(0),
-        lease: nested(fields, "lease", |lease| {
-            let Deadline {
-                written_at,
-                length_ms,
-            } = read_deadline(lease)?;
-            Ok(Lease {
-                written_at,
-                length_ms,
-                locked: lease.boolean("locked")?.unwrap_or(false),
-            })
-        })?,
-        maybe_delivered: flag("maybeDelivered")?,
-        maybe_delivered_before: flag("maybeDeliveredBefore")?,
-        may_repeat: flag("mayRepeat")?,
-        key_used_at: fields.whole("keyUsedAt")?,
-        conflicts: number("conflicts")?,
-        conflict_is_twin: flag("conflictIsTwin")?,
-        refused_credentials: number("refusedCredentials")?,
-        evidence: nested(fields, "evidence", read_evidence)?,
-        receipt: nested(fields, "receipt", |receipt| {
-            Ok(Receipt {
-                at: receipt.whole("at")?.unwrap_or(0),
-                status: read_status(receipt)?.unwrap_or(0),
-                url: receipt.string("url")?.unwrap_or_default(),
-                location: receipt.string("location")?,
-                excerpt: receipt.string("excerpt")?,
-            })
-        })?,
-        settled_at: fields.whole("settledAt")?,
-        forget_at: fields.whole("forgetAt")?,
-    })
-}
-
-/// Reads the object under `name`, if it is there.
-fn nested<S: Source, T>(
-    fields: &Fields<'_, S>,
-    name: &str,
-    read: impl FnOnce(&Fields<'_, S>) -> Result<T, Error>,
-) -> Result<Option<T>, Error> {
-    match fields.get(name) {
-        None => Ok(None),
-        Some(object) => read(&Fields::of(&object, name)?).map(Some),
+impl Shape for Record {
+    fn fields<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.require(&[
+            "v",
+            "owner",
+            "key",
+            "createdAt",
+            "budgetFrom",
+            "state",
+            "request",
+        ]);
+        visitor.field("v", &mut self.v);
+        visitor.field("owner", &mut self.owner);
+        visitor.field("key", &mut self.key);
+        visitor.object("keyPlace", &mut self.key_place);
+        visitor.field("createdAt", &mut self.created_at);
+        visitor.field("budgetFrom", &mut self.budget_from);
+        visitor.field("state", &mut self.state);
+        visitor.field("reason", &mut self.reason);
+        visitor.object("request", &mut self.request);
+        visitor.field("leftOut", &mut self.left_out);
+        visitor.field("hooks", &mut self.hooks);
+        visitor.object("policy", &mut self.policy);
+        visitor.field("meta", &mut self.meta);
+        visitor.field("formKey", &mut self.form_key);
+        visitor.field("lane", &mut self.lane);
+        visitor.field("laneSeq", &mut self.lane_seq);
+        visitor.field("coalesceKey", &mut self.coalesce_key);
+        visitor.field("replaces", &mut self.replaces);
+        visitor.field("fingerprint", &mut self.fingerprint);
+        visitor.field("attempts", &mut self.attempts);
+        visitor.field("spent", &mut self.spent);
+        visitor.field("nextAttemptAt", &mut self.next_attempt_at);
+        visitor.optional("schedule", &mut self.schedule);
+        visitor.optional("notBefore", &mut self.not_before);
+        visitor.field("cuttable", &mut self.cuttable);
+        visitor.field("fence", &mut self.fence);
+        visitor.optional("lease", &mut self.lease);
+        visitor.field("maybeDelivered", &mut self.maybe_delivered);
+        visitor.field("maybeDeliveredBefore", &mut self.maybe_delivered_before);
+        visitor.field("mayRepeat", &mut self.may_repeat);
+        visitor.field("keyUsedAt", &mut self.key_used_at);
+        visitor.field("conflicts", &mut self.conflicts);
+        visitor.field("conflictIsTwin", &mut self.conflict_is_twin);
+        visitor.field("refusedCredentials", &mut self.refused_credentials);
+        visitor.optional("evidence", &mut self.evidence);
+        visitor.optional("receipt", &mut self.receipt);
+        visitor.field("settledAt", &mut self.settled_at);
+        visitor.field("forgetAt", &mut self.forget_at);
     }
 }
 
-fn read_request<S: Source>(fields: &Fields<'_, S>) -> Result<RequestHead, Error> {
-    let setting = |name: &str| Ok::<_, Error>(fields.string(name)?.unwrap_or_default());
-    Ok(RequestHead {
-        method: fields.required("method", fields.string("method")?)?,
-        url: fields.required("url", fields.string("url")?)?,
-        headers: fields.pairs("headers")?.unwrap_or_default(),
-        mode: setting("mode")?,
-        credentials: setting("credentials")?,
-        redirect: setting("redirect")?,
-        referrer_policy: setting("referrerPolicy")?,
-        cache: setting("cache")?,
-        integrity: setting("integrity")?,
-        body_bytes: fields.whole("bodyBytes")?.unwrap_or(0),
-    })
+impl Shape for RequestHead {
+    fn fields<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.require(&["method", "url"]);
+        visitor.field("method", &mut self.method);
+        visitor.field("url", &mut self.url);
+        visitor.field("headers", &mut self.headers);
+        visitor.field("mode", &mut self.mode);
+        visitor.field("credentials", &mut self.credentials);
+        visitor.field("redirect", &mut self.redirect);
+        visitor.field("referrerPolicy", &mut self.referrer_policy);
+        visitor.field("cache", &mut self.cache);
+        visitor.field("integrity", &mut self.integrity);
+        visitor.field("bodyBytes", &mut self.body_bytes);
+    }
 }
 
-fn read_deadline<S: Source>(fields: &Fields<'_, S>) -> Result<Deadline, Error> {
-    Ok(Deadline {
-        written_at: fields.required("writtenAt", fields.whole("writtenAt")?)?,
-        length_ms: fields.required("lengthMs", fields.whole("lengthMs")?)?,
-    })
+impl Shape for Deadline {
+    fn fields<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.require(&["writtenAt", "lengthMs"]);
+        visitor.field("writtenAt", &mut self.written_at);
+        visitor.field("lengthMs", &mut self.length_ms);
+    }
 }
 
-fn read_evidence<S: Source>(fields: &Fields<'_, S>) -> Result<Evidence, Error> {
-    Ok(Evidence {
-        at: fields.whole("at")?.unwrap_or(0),
-        status: read_status(fields)?,
-        url: fields.string("url")?.unwrap_or_default(),
-        redirected: fields.boolean("redirected")?.unwrap_or(false),
-        headers: fields.pairs("headers")?.unwrap_or_default(),
-        excerpt: fields.string("excerpt")?,
-        hint: fields.word("hint", "a hint", Hint::parse)?,
-    })
+impl Shape for Lease {
+    fn fields<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.require(&["writtenAt", "lengthMs"]);
+        visitor.field("writtenAt", &mut self.written_at);
+        visitor.field("lengthMs", &mut self.length_ms);
+        visitor.field("locked", &mut self.locked);
+    }
 }
 
-fn read_status<S: Source>(fields: &Fields<'_, S>) -> Result<Option<u16>, Error> {
-    Ok(fields
-        .whole("status")?
-        .map(|status| u16::try_from(status).unwrap_or(0)))
+impl Shape for Evidence {
+    fn fields<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.field("at", &mut self.at);
+        visitor.field("status", &mut self.status);
+        visitor.field("url", &mut self.url);
+        visitor.field("redirected", &mut self.redirected);
+        visitor.field("headers", &mut self.headers);
+        visitor.field("excerpt", &mut self.excerpt);
+        visitor.field("hint", &mut self.hint);
+    }
+}
+
+impl Shape for Receipt {
+    fn fields<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.field("at", &mut self.at);
+        visitor.field("status", &mut self.status);
+        visitor.field("url", &mut self.url);
+        visitor.field("location", &mut self.location);
+        visitor.field("excerpt", &mut self.excerpt);
+    }
 }

@@ -261,7 +261,7 @@ impl Record {
         let Answer::Response(head) = answer else {
             return false;
         };
-        if self.state == State::Delivered {
+        if self.state == State::Delivered || self.receipt.is_some() {
             return false;
         }
         self.receipt = Some(Receipt {
@@ -356,6 +356,7 @@ impl Record {
 
     /// A person's fresh intent under the same key: due at once, with a full new budget.
     pub fn retry(&mut self, may_repeat: bool, now: Wall) {
+        self.reanchor(now);
         self.spent = 0;
         self.conflicts = 0;
         self.conflict_is_twin = false;
@@ -363,10 +364,13 @@ impl Record {
         self.budget_from = now;
         self.may_repeat = may_repeat;
         self.settled_at = None;
-        let deadline = match self.not_before {
-            Some(floor) if floor.at() > now => Deadline::after(now, floor.at() - now),
-            _ => Deadline::after(now, 0),
-        };
+        // What is left of the server's floor, written anew with the schedule, so that a clock set back moves both alike.
+        let floor = self
+            .not_before
+            .map_or(now, Deadline::at)
+            .saturating_sub(now);
+        let deadline = Deadline::after(now, floor);
+        self.not_before = (floor > 0).then_some(deadline);
         self.state = State::Pending;
         self.reason = None;
         self.schedule(deadline);

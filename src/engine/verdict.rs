@@ -3,6 +3,7 @@
 use super::env::{Millis, Wall};
 use super::record::{Hint, Reason};
 use super::retry_after::{floor, Floor};
+use super::text::cut;
 
 /// The floor under the wait after a 429 or 503 of another origin whose `Retry-After` cannot be read: CORS hides the
 /// header unless the server exposes it.
@@ -304,16 +305,12 @@ struct Address<'a> {
 
 impl<'a> Address<'a> {
     fn of(url: &'a str) -> Self {
-        let url = url.split('#').next().unwrap_or(url);
-        let host = url.find("://").map_or(0, |at| at + 3);
-        let end = url
-            .get(host..)
-            .and_then(|rest| rest.find(['/', '?']))
-            .map_or(url.len(), |at| host + at);
-        Address {
-            origin: url.get(..end).unwrap_or(url),
-            path: url.get(end..).unwrap_or(""),
-        }
+        let (url, _) = cut(url, b"#");
+        let (scheme, _) = cut(url, b":");
+        let host = url.get(scheme.len() + "://".len()..).unwrap_or("");
+        let (_, path) = cut(host, b"/?");
+        let origin = url.strip_suffix(path).unwrap_or(url);
+        Address { origin, path }
     }
 
     /// Whether a segment of the path is one that sign-in pages have.
@@ -321,25 +318,23 @@ impl<'a> Address<'a> {
         const SEGMENTS: [&str; 7] = [
             "login", "log-in", "signin", "sign-in", "sso", "auth", "session",
         ];
-        let path = self.path.split('?').next().unwrap_or("");
-        path.split('/').any(|segment| {
+        let (path, _) = cut(self.path, b"?");
+        path.as_bytes().split(|byte| *byte == b'/').any(|segment| {
             SEGMENTS
                 .iter()
-                .any(|known| segment.eq_ignore_ascii_case(known))
+                .any(|known| segment.eq_ignore_ascii_case(known.as_bytes()))
         })
     }
 
     /// Whether only a trailing slash was added or taken: the server normalised the URL, and the POST became a GET.
     /// (Another scheme or `www.` is another origin.)
     fn differs_by_slash(&self, other: &Address<'_>) -> bool {
-        let bare = |path: &'a str| {
-            let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
-            (path.strip_suffix('/').unwrap_or(path), query)
-        };
-        let (path, query) = other
-            .path
-            .split_at(other.path.find('?').unwrap_or(other.path.len()));
-        self.path != other.path
-            && bare(self.path) == (path.strip_suffix('/').unwrap_or(path), query)
+        self.path != other.path && without_slash(self.path) == without_slash(other.path)
     }
+}
+
+/// A path without a trailing slash, and its query.
+fn without_slash(path: &str) -> (&str, &str) {
+    let (path, query) = cut(path, b"?");
+    (path.strip_suffix('/').unwrap_or(path), query)
 }

@@ -3,11 +3,10 @@
 mod view;
 
 use crate::engine::{Code, Error, Key, OutboxOptions, Policy, SubmitOptions};
-use crate::web::{mint, Js, Outbox, Request, RetryLoop};
+use crate::web::{mint, promise, Js, Outbox, Request, RetryLoop};
 use crate::{Notice, Observer};
-use js_sys::futures::future_to_promise;
 use js_sys::{Array, Function, Promise};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use view::{cancelled, error, outcome, stored, text, Views};
 use wasm_bindgen::prelude::*;
@@ -40,35 +39,56 @@ impl Core {
     /// Resolves with whether there is storage.
     pub fn ready(&self) -> Promise {
         let outbox = self.outbox.clone();
-        future_to_promise(async move { Ok(stored(outbox.ready().await)) })
+        promise(async move { Ok(stored(outbox.ready().await)) })
     }
 
-    /// Submits under a key that the face minted or the application brought.
+    /// Submits under a key that the face minted or the application brought. `joined` is called when the request was
+    /// read: from then on what is told of the key is told of this submission. Rejects with what is wrong with it;
+    /// resolves with its outcome if it was given up before that.
     pub fn submit(
         &self,
         key: &str,
         request: web_sys::Request,
         named: Vec<String>,
         options: JsValue,
-    ) -> Result<(), JsValue> {
+        joined: Function,
+    ) -> Result<Promise, JsValue> {
         let options = SubmitOptions::read(&Js(options), &self.outbox.options().policy);
         let options = options.map_err(error)?;
         let key = Key::parse(key).map_err(error)?;
-        self.outbox
-            .submit_as(key, Request::from_browser(request, named), options);
-        Ok(())
+        let request = Request::from_browser(request, named);
+        let has_joined = Rc::new(Cell::new(false));
+        let joins = has_joined.clone();
+        let submission = self.outbox.submit_as(key, request, options, move || {
+            joins.set(true);
+            let _ = joined.call0(&JsValue::UNDEFINED);
+        });
+        Ok(promise(async move {
+            submission.stored().await.map_err(error)?;
+            if has_joined.get() {
+                return Ok(JsValue::UNDEFINED);
+            }
+            submission
+                .ended()
+                .await
+                .map(|ended| outcome(&ended))
+                .map_err(error)
+        }))
     }
 
-    /// Follows an intent that may be known to the store alone.
-    pub fn follow(&self, key: &str) -> Result<(), JsValue> {
-        self.outbox.submission(known(key)?);
-        Ok(())
+    /// Follows an intent that may be known to the store alone. Rejects if it is not known.
+    pub fn follow(&self, key: &str) -> Result<Promise, JsValue> {
+        let submission = self.outbox.submission(known(key)?);
+        Ok(promise(async move {
+            submission.stored().await.map_err(error)?;
+            Ok(JsValue::UNDEFINED)
+        }))
     }
 
     /// Gives an intent up; resolves with `{ cancelled, maybeDelivered }`.
     pub fn cancel(&self, key: &str) -> Result<Promise, JsValue> {
         let submission = self.outbox.handle(known(key)?);
-        Ok(future_to_promise(async move {
+        Ok(promise(async move {
             submission.cancel().await.map(cancelled).map_err(error)
         }))
     }
@@ -76,7 +96,7 @@ impl Core {
     /// A person's fresh intent; resolves with its key.
     pub fn retry(&self, key: &str, may_repeat: bool) -> Result<Promise, JsValue> {
         let (outbox, key) = (self.outbox.clone(), known(key)?);
-        Ok(future_to_promise(async move {
+        Ok(promise(async move {
             let submission = outbox.retry(key, may_repeat).await.map_err(error)?;
             Ok(text(submission.key().as_str()))
         }))
@@ -85,7 +105,7 @@ impl Core {
     /// Deletes an intent.
     pub fn discard(&self, key: &str) -> Result<Promise, JsValue> {
         let (outbox, key) = (self.outbox.clone(), known(key)?);
-        Ok(future_to_promise(async move {
+        Ok(promise(async move {
             outbox.discard(key).await.map_err(error)?;
             Ok(JsValue::UNDEFINED)
         }))
@@ -94,7 +114,7 @@ impl Core {
     /// Deletes what is kept of an intent that has ended.
     pub fn acknowledge(&self, key: &str) -> Result<Promise, JsValue> {
         let (outbox, key) = (self.outbox.clone(), known(key)?);
-        Ok(future_to_promise(async move {
+        Ok(promise(async move {
             outbox.acknowledge(key).await.map_err(error)?;
             Ok(JsValue::UNDEFINED)
         }))
@@ -132,7 +152,6 @@ fn tell(listener: &Function, views: &RefCell<Views>, notice: &Notice) {
         Notice::Attempted(key, intent) => ("attempted", key, Some(intent), JsValue::UNDEFINED),
         Notice::Waiting(key, intent) => ("waiting", key, Some(intent), JsValue::UNDEFINED),
         Notice::Settled(key, intent, ended) => ("settled", key, Some(intent), outcome(ended)),
-        Notice::Rejected(key, rejected) => ("rejected", key, None, error(rejected.clone())),
         Notice::Listed => return call(listener, "listed", None, JsValue::NULL, JsValue::UNDEFINED),
         Notice::Degraded(reason) => {
             return call(listener, "degraded", None, JsValue::NULL, text(reason));
@@ -177,7 +196,7 @@ impl Loop {
     /// Resolves with how it ended.
     pub fn outcome(&self) -> Promise {
         let ended = self.0.outcome();
-        future_to_promise(async move { ended.await.map(|ended| outcome(&ended)).map_err(error) })
+        promise(async move { ended.await.map(|ended| outcome(&ended)).map_err(error) })
     }
 
     /// Ends it: no timer, listener or request of it is left.

@@ -1,8 +1,9 @@
 //! What JavaScript sees: plain objects made from the crate's types.
 
+use crate::engine::encode::write;
 use crate::engine::table::Table;
 use crate::engine::{Error, Intent};
-use crate::web::{json_parse, set};
+use crate::web::{json_parse, set, Js};
 use crate::{Outcome, Status, Stored};
 use js_sys::{Array, Object};
 use serde::Serialize;
@@ -14,37 +15,56 @@ pub fn text(text: &str) -> JsValue {
     JsValue::from_str(text)
 }
 
-/// Properties with `null` for what is absent.
-fn plain(value: &impl Serialize) -> JsValue {
-    let serializer = serde_wasm_bindgen::Serializer::new().serialize_missing_as_null(true);
-    // Strings, numbers, booleans and lists of them: there is nothing that could fail.
-    value.serialize(&serializer).unwrap_or(JsValue::NULL)
-}
-
 /// An error, as `{ code, message }`; the face makes a `ResubmitError` of it.
 pub fn error(error: Error) -> JsValue {
-    let object = Object::new();
-    set(&object, "code", &text(error.code().as_str()));
-    set(&object, "message", &text(error.message()));
-    object.into()
+    #[derive(Serialize)]
+    struct View<'a> {
+        code: &'static str,
+        message: &'a str,
+    }
+    plain(&View {
+        code: error.code().as_str(),
+        message: error.message(),
+    })
 }
 
 /// `Stored` of the JavaScript API.
 pub fn stored(stored: Stored) -> JsValue {
-    let object = Object::new();
-    set(&object, "durable", &(stored == Stored::Durable).into());
-    if let Stored::NotDurable(reason) = stored {
-        set(&object, "reason", &text(reason));
+    #[derive(Serialize)]
+    struct View {
+        durable: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'static str>,
     }
-    object.into()
+    plain(&match stored {
+        Stored::Durable => View {
+            durable: true,
+            reason: None,
+        },
+        Stored::NotDurable(reason) => View {
+            durable: false,
+            reason: Some(reason),
+        },
+    })
 }
 
 /// `Cancelled` of the JavaScript API.
 pub fn cancelled((cancelled, maybe_delivered): (bool, bool)) -> JsValue {
-    let object = Object::new();
-    set(&object, "cancelled", &cancelled.into());
-    set(&object, "maybeDelivered", &maybe_delivered.into());
-    object.into()
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct View {
+        cancelled: bool,
+        maybe_delivered: bool,
+    }
+    plain(&View {
+        cancelled,
+        maybe_delivered,
+    })
+}
+
+fn plain(view: &impl Serialize) -> JsValue {
+    // Booleans and strings: there is nothing that could fail.
+    serde_wasm_bindgen::to_value(view).unwrap_or(JsValue::NULL)
 }
 
 /// `Outcome` of the JavaScript API.
@@ -57,7 +77,7 @@ pub fn outcome(outcome: &Outcome) -> JsValue {
                 "response",
                 response.clone().map_or(JsValue::NULL, Into::into),
             );
-            put("receipt", plain(receipt));
+            put("receipt", write::<Js>(receipt).0);
             "delivered"
         }
         Status::Refused {
@@ -70,12 +90,17 @@ pub fn outcome(outcome: &Outcome) -> JsValue {
                 "response",
                 response.clone().map_or(JsValue::NULL, Into::into),
             );
-            put("evidence", plain(evidence));
+            put("evidence", write::<Js>(evidence).0);
             "refused"
         }
         Status::Parked { reason, evidence } => {
             put("reason", text(reason.as_str()));
-            put("evidence", plain(evidence));
+            put(
+                "evidence",
+                evidence
+                    .as_ref()
+                    .map_or(JsValue::NULL, |it| write::<Js>(it).0),
+            );
             "parked"
         }
         Status::Cancelled { reason } => {
@@ -125,7 +150,7 @@ impl Views {
 }
 
 fn view(intent: &Intent) -> JsValue {
-    let view: Object = plain(intent).into();
+    let view: Object = intent.write::<Js>().0.into();
     let meta = intent.meta.as_deref().map(json_parse);
     set(
         &view,

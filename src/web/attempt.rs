@@ -2,7 +2,9 @@
 
 use super::global::offline;
 use super::source::{get, set, Js};
+use super::task::spawn;
 use crate::engine::decode::Source;
+use crate::engine::text::cut;
 use crate::engine::verdict::AT_ONCE;
 use crate::engine::{Answer, Failure, Head, Record};
 use gloo_timers::future::TimeoutFuture;
@@ -13,6 +15,16 @@ use std::pin::pin;
 use std::task::Poll;
 use wasm_bindgen::prelude::*;
 use web_sys::{ReadableStreamDefaultReader, Response};
+
+#[wasm_bindgen]
+extern "C" {
+    type TextDecoder;
+    #[wasm_bindgen(constructor)]
+    fn new() -> TextDecoder;
+    /// What is no UTF-8 becomes U+FFFD.
+    #[wasm_bindgen(method)]
+    fn decode(this: &TextDecoder, bytes: &[u8]) -> String;
+}
 
 /// How much of a body is kept as an excerpt, in bytes.
 const EXCERPT_BYTES: usize = 4 * 1024;
@@ -86,7 +98,7 @@ async fn head(response: &Response, excerpt_always: bool) -> Head {
         date: header("date"),
         location: header("location"),
         replayed: header("idempotent-replayed")
-            .is_some_and(|value| value.trim().eq_ignore_ascii_case("true")),
+            .is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case("true")),
         content_type,
         excerpt,
         ..Head::default()
@@ -94,7 +106,7 @@ async fn head(response: &Response, excerpt_always: bool) -> Head {
 }
 
 fn is_text(content_type: &str) -> bool {
-    let kind = content_type.split(';').next().unwrap_or("").trim();
+    let kind = cut(content_type, b";").0.trim_ascii();
     kind.starts_with("text/")
         || kind.ends_with("json")
         || kind.ends_with("xml")
@@ -118,10 +130,10 @@ async fn excerpt(response: &Response) -> Option<String> {
     bytes.truncate(EXCERPT_BYTES);
     // The rest of the copy is not wanted; without this it would be buffered in full.
     let cancelled = reader.cancel();
-    js_sys::futures::spawn_local(async move {
+    spawn(async move {
         let _ = JsFuture::from(cancelled).await;
     });
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    Some(TextDecoder::new().decode(&bytes))
 }
 
 /// The output of a future, unless it takes longer.

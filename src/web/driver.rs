@@ -12,6 +12,7 @@ use super::outbox::{Notice, Stored};
 use super::request::{freeze, thaw, Frozen, Request};
 use super::source::get;
 use super::store::{StorageError, Store};
+use super::task::spawn;
 use crate::engine::queue::{Due, Ticket};
 use crate::engine::table::Table;
 use crate::engine::{
@@ -20,9 +21,8 @@ use crate::engine::{
 };
 use crate::outcome::Outcome;
 use gloo_timers::callback::Timeout;
-use js_sys::futures::spawn_local;
 use js_sys::{Function, Uint8Array};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use web_sys::{AbortController, Response};
@@ -45,6 +45,8 @@ pub struct Watch {
     pub stored: Latch<Result<Stored, Error>>,
     /// How it ended.
     pub outcome: Latch<Result<Outcome, Error>>,
+    /// The print of the request that was submitted, where the application brought its own key.
+    print: Rc<OnceCell<Option<String>>>,
 }
 
 impl Watch {
@@ -52,7 +54,17 @@ impl Watch {
         Watch {
             stored: Latch::new(),
             outcome: Latch::new(),
+            print: Rc::default(),
         }
+    }
+
+    fn reject(&self, error: &Error) {
+        self.stored.set(Err(error.clone()));
+        self.outcome.set(Err(error.clone()));
+    }
+
+    fn is(&self, other: &Watch) -> bool {
+        Rc::ptr_eq(&self.print, &other.print)
     }
 }
 
@@ -72,7 +84,7 @@ pub struct Driver {
     timer: RefCell<Option<Timeout>>,
     listeners: RefCell<Vec<Listener>>,
     /// Submissions whose request is still being read.
-    freezing: RefCell<Vec<Key>>,
+    freezing: RefCell<Vec<(Key, Watch)>>,
     held: RefCell<Table<Key, Held>>,
     attempts: RefCell<Table<Key, (u64, AbortController)>>,
     responses: RefCell<Table<Key, (u64, Response)>>,
@@ -129,7 +141,7 @@ impl Driver {
 
     fn open(self: &Rc<Self>, store: Rc<Store>) {
         let driver = self.clone();
-        spawn_local(async move {
+        spawn(async move {
             let patience = {
                 let (driver, store) = (driver.clone(), store.clone());
                 Timeout::new(STORAGE_MS, move || {
@@ -209,12 +221,14 @@ impl Driver {
             store.close();
         }
         let closed = Error::new(Code::Closed, "the outbox was closed");
+        for (_, watch) in self.freezing.take() {
+            watch.reject(&closed);
+        }
         for watch in std::mem::take(&mut *self.watches.borrow_mut())
             .values()
             .flatten()
         {
-            watch.stored.set(Err(closed.clone()));
-            watch.outcome.set(Err(closed.clone()));
+            watch.reject(&closed);
         }
         for reply in std::mem::take(&mut *self.replies.borrow_mut()).values() {
             reply.set(Err(closed.clone()));
@@ -262,25 +276,39 @@ impl Driver {
         *self.timer.borrow_mut() = timer.filter(|_| !self.closed.get());
     }
 
-    /// Submits. The request is read first; what is wrong with it is told to whoever watches.
-    pub fn submit(self: &Rc<Self>, key: Key, request: Request, options: SubmitOptions) -> Watch {
-        let watch = self.watch(&key);
-        self.freezing.borrow_mut().push(key.clone());
+    /// Submits. The request is read first; what is wrong with it is told to whoever watches. `joined` is called when it
+    /// was read: from then on what happens to the key happens to this submission, unless it is rejected.
+    pub fn submit(
+        self: &Rc<Self>,
+        key: Key,
+        request: Request,
+        options: SubmitOptions,
+        joined: impl FnOnce() + 'static,
+    ) -> Watch {
+        let watch = Watch::new();
+        let submitted = watch.clone();
+        self.freezing
+            .borrow_mut()
+            .push((key.clone(), watch.clone()));
         let driver = self.clone();
-        spawn_local(async move {
+        spawn(async move {
             let frozen = freeze(request, &driver.options).await;
-            if !driver.thawed(&key) {
+            if !driver.thawed(&submitted) {
                 return;
             }
             match frozen {
-                Ok(frozen) => driver.accept(key, frozen, options),
-                Err(error) => driver.reject(&key, error),
+                Ok(frozen) => {
+                    driver.join(&key, submitted.clone());
+                    joined();
+                    driver.accept(key, frozen, options, &submitted);
+                }
+                Err(error) => submitted.reject(&error),
             }
         });
         watch
     }
 
-    fn accept(self: &Rc<Self>, key: Key, frozen: Frozen, options: SubmitOptions) {
+    fn accept(self: &Rc<Self>, key: Key, frozen: Frozen, options: SubmitOptions, watch: &Watch) {
         let Frozen {
             head,
             left_out,
@@ -314,11 +342,12 @@ impl Driver {
             self.warn_of_left_out(&record.left_out);
         }
         options.apply(&mut record);
-        let held = Held {
-            body: Some(body),
-            left_out,
-        };
-        if !self.held.borrow().contains_key(&key) {
+        let _ = watch.print.set(record.fingerprint.clone());
+        if self.queue.borrow().record(&key).is_none() {
+            let held = Held {
+                body: Some(body),
+                left_out,
+            };
             self.held.borrow_mut().insert(key, held);
         }
         self.input(Event::Submit {
@@ -327,10 +356,10 @@ impl Driver {
         });
     }
 
-    /// Takes a key off the list of those whose request is being read. Returns whether it was on it.
-    fn thawed(&self, key: &Key) -> bool {
+    /// Takes a submission off the list of those whose request is being read. Returns whether it was on it.
+    fn thawed(&self, watch: &Watch) -> bool {
         let mut freezing = self.freezing.borrow_mut();
-        let at = freezing.iter().position(|known| known == key);
+        let at = freezing.iter().position(|(_, known)| known.is(watch));
         at.map(|at| freezing.swap_remove(at)).is_some()
     }
 
@@ -351,48 +380,64 @@ impl Driver {
         watch
     }
 
-    fn reject(&self, key: &Key, error: Error) {
-        for watch in self.watches.borrow_mut().remove(key).unwrap_or_default() {
-            watch.stored.set(Err(error.clone()));
-            watch.outcome.set(Err(error.clone()));
+    /// Tells those who watch a submission that could not be made.
+    fn reject(&self, key: &Key, error: &Error, theirs: impl Fn(&Watch) -> bool) {
+        let watches = self.watches.borrow_mut().remove(key).unwrap_or_default();
+        let (rejected, others): (Vec<Watch>, Vec<Watch>) = watches.into_iter().partition(theirs);
+        if !others.is_empty() {
+            self.watches.borrow_mut().insert(key.clone(), others);
         }
-        self.notify(&Notice::Rejected(key.clone(), error));
+        for watch in rejected {
+            watch.reject(error);
+        }
+    }
+
+    /// Lets go of the bytes of a submission that is none: another intent has its key.
+    fn let_go(&self, key: &Key) {
+        if self.queue.borrow().record(key).is_none() {
+            self.held.borrow_mut().remove(key);
+        }
     }
 
     /// Follows a submission.
     pub fn watch(&self, key: &Key) -> Watch {
         let watch = Watch::new();
+        self.join(key, watch.clone());
+        watch
+    }
+
+    fn join(&self, key: &Key, watch: Watch) {
         self.watches
             .borrow_mut()
             .or_default(key.clone())
-            .push(watch.clone());
-        watch
+            .push(watch);
     }
 
     /// Follows an intent that may be known to the store alone.
     pub fn watch_known(self: &Rc<Self>, key: Key) -> Watch {
         let watch = self.watch(&key);
+        let asked = watch.clone();
         let driver = self.clone();
-        spawn_local(async move {
+        spawn(async move {
             let here = driver.queue.borrow().record(&key).cloned();
             let record = match (here, &driver.store) {
                 (Some(record), _) => Some(record),
                 (None, Some(store)) => store.get(&key).await.ok().flatten(),
                 (None, None) => None,
             };
-            if driver.freezing.borrow().contains(&key) {
+            if driver.is_freezing(&key) {
                 return;
             }
             match record {
                 Some(record) => driver.resume_watch(&record),
-                None => driver.reject(
-                    &key,
-                    Error::about(
+                None => {
+                    let unknown = Error::about(
                         Code::UnknownKey,
                         key.as_str(),
                         "no intent of that key is known here",
-                    ),
-                ),
+                    );
+                    driver.reject(&key, &unknown, |watch| watch.is(&asked));
+                }
             }
         });
         watch
@@ -422,10 +467,10 @@ impl Driver {
         if self.closed.get() {
             return Err(Error::new(Code::Closed, "the outbox was closed"));
         }
-        if matches!(op, Op::Cancel(_) | Op::Discard(_)) {
-            let key = op.key().clone();
-            if self.thawed(&key) {
-                return Ok(self.never_was(&key));
+        if matches!(op, Op::Cancel(_) | Op::Discard(_)) && self.is_freezing(op.key()) {
+            let never = self.never_was(op.key());
+            if self.queue.borrow().record(op.key()).is_none() {
+                return Ok(never);
             }
         }
         let ticket = self.tickets.get() + 2;
@@ -436,24 +481,23 @@ impl Driver {
         reply.wait().await
     }
 
-    /// A submission that was given up before its request was read.
+    fn is_freezing(&self, key: &Key) -> bool {
+        self.freezing.borrow().iter().any(|(known, _)| known == key)
+    }
+
+    /// Ends the submissions of a key whose request is still being read: nothing of them was stored or sent.
     fn never_was(&self, key: &Key) -> Box<Applied> {
-        let mut record = Record::new(
-            "",
-            key.clone(),
-            Default::default(),
-            self.options.policy.clone(),
-            0,
-        );
+        let policy = self.options.policy.clone();
+        let mut record = Record::new("", key.clone(), Default::default(), policy, 0);
         record.cancel(0);
-        if let Some(outcome) = Outcome::of(&record, None) {
-            let intent = Rc::new(Intent::of(&record, false));
-            for watch in self.watches.borrow_mut().remove(key).unwrap_or_default() {
+        let outcome = Outcome::of(&record, None);
+        self.freezing.borrow_mut().retain(|(known, watch)| {
+            if let (true, Some(outcome)) = (known == key, &outcome) {
                 watch.stored.set(Ok(Stored::NotDurable("asked")));
                 watch.outcome.set(Ok(outcome.clone()));
             }
-            self.notify(&Notice::Settled(key.clone(), intent, outcome));
-        }
+            known != key
+        });
         Box::new(Applied {
             record: Some(Box::new(record)),
             accepted: true,
@@ -492,7 +536,7 @@ impl Driver {
             .get(op.key())
             .and_then(|held| held.body.clone());
         let driver = self.clone();
-        spawn_local(async move {
+        spawn(async move {
             let answered = Rc::new(Cell::new(false));
             let patience = {
                 let (driver, op, answered) = (driver.clone(), op.clone(), answered.clone());
@@ -534,7 +578,7 @@ impl Driver {
             return;
         };
         let driver = self.clone();
-        spawn_local(async move {
+        spawn(async move {
             let due = store.due(env().wall).await;
             if due.is_err() {
                 let again = driver.clone();
@@ -551,7 +595,7 @@ impl Driver {
             return;
         };
         let driver = self.clone();
-        spawn_local(async move {
+        spawn(async move {
             let mut from = Some(env().wall);
             while let Some(after) = from {
                 let Ok((changed, next)) = store.bring_forward(after, &mut env()).await else {
@@ -586,7 +630,7 @@ impl Driver {
         let driver = self.clone();
         let durable = !self.queue.borrow().in_memory(&key);
         let begun = env().mono;
-        spawn_local(async move {
+        spawn(async move {
             let url = record.request.url;
             let ended = follow(
                 promise,
@@ -654,8 +698,14 @@ impl Driver {
                 }
                 self.notify(&Notice::Stored(key, intent, stored));
             }
-            Report::Known(record) => self.resume_watch(&record),
-            Report::Rejected(key, error) => self.reject(&key, error),
+            Report::Known(record) => {
+                self.let_go(&record.key);
+                self.resume_watch(&record);
+            }
+            Report::Rejected(key, print, error) => {
+                self.let_go(&key);
+                self.reject(&key, &error, |watch| watch.print.get() == Some(&print));
+            }
             Report::Attempted(record) => {
                 let intent = self.list(&record);
                 self.notify(&Notice::Attempted(record.key, intent));
@@ -755,7 +805,7 @@ impl Driver {
         *self.listing.borrow_mut() = Some(listing);
         if let Some(store) = self.store.clone() {
             let driver = self.clone();
-            spawn_local(async move {
+            spawn(async move {
                 let mut before = None;
                 while let Ok((records, next)) = store.page(before).await {
                     let changed = records

@@ -11,6 +11,7 @@ mod request;
 mod retry;
 mod source;
 mod store;
+mod task;
 
 pub use outbox::{Intents, Observer, Outbox, Submission};
 pub use request::Request;
@@ -21,4 +22,5 @@ pub(crate) use {
     outbox::mint,
     retry::RetryLoop,
     source::{set, Js},
+    task::promise,
 };

@@ -2,6 +2,7 @@
 
 use super::driver::{Driver, Observe, Watch};
 use super::request::Request;
+use super::task::spawn;
 use crate::engine::{Code, Error, Intent, Key, Op, OutboxOptions, SubmitOptions};
 use crate::outcome::Outcome;
 use futures_core::Stream;
@@ -39,17 +40,18 @@ impl Outbox {
             Some(key) => key.clone(),
             None => mint()?,
         };
-        Ok(self.submit_as(key, request, options))
+        Ok(self.submit_as(key, request, options, || {}))
     }
 
-    /// Submits under a key that was minted already.
+    /// Submits under a key that was minted already. `joined` is called when the request was read.
     pub(crate) fn submit_as(
         &self,
         key: Key,
         request: Request,
         options: SubmitOptions,
+        joined: impl FnOnce() + 'static,
     ) -> Submission {
-        let watch = self.0.submit(key.clone(), request, options);
+        let watch = self.0.submit(key.clone(), request, options, joined);
         self.submission_of(key, watch)
     }
 
@@ -222,6 +224,12 @@ impl Submission {
         self.watch.stored.wait().await
     }
 
+    /// How it ended, without saying that it was shown.
+    #[cfg(feature = "js")]
+    pub(crate) async fn ended(&self) -> Result<Outcome, Error> {
+        self.watch.outcome.wait().await
+    }
+
     /// How it ended. Once this resolved, the receipt counts as shown and goes.
     ///
     /// # Errors
@@ -229,7 +237,7 @@ impl Submission {
     pub async fn outcome(&self) -> Result<Outcome, Error> {
         let outcome = self.watch.outcome.wait().await?;
         let (driver, key) = (self.driver.clone(), self.key.clone());
-        js_sys::futures::spawn_local(async move {
+        spawn(async move {
             let _ = driver.ask(Op::Forget(key)).await;
         });
         Ok(outcome)

@@ -4,6 +4,7 @@ use super::global::is_https;
 use super::source::{get, set};
 use crate::engine::key_field::with_key_field;
 use crate::engine::options::is_forbidden_header;
+use crate::engine::text::cut;
 use crate::engine::{Code, Error, OutboxOptions, Record, RequestHead};
 use js_sys::futures::JsFuture;
 use js_sys::{Array, Object, Uint8Array};
@@ -182,7 +183,7 @@ fn check(url: &str, mode: &str, named: &[String]) -> Result<(), Error> {
 
 /// Whether browsers treat the host as trustworthy without TLS.
 fn is_loopback(rest: &str) -> bool {
-    let host = rest.split(['/', '?', '#', ':']).next().unwrap_or("");
+    let (host, _) = cut(rest, b"/?#:");
     host == "localhost"
         || host.ends_with(".localhost")
         || host.starts_with("127.")

@@ -1,10 +1,11 @@
 //! Reading JavaScript values by structural getters.
 
 use crate::engine::decode::Source;
+use crate::engine::encode::Sink;
 use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
-/// A JavaScript value being read.
+/// A JavaScript value being read or written.
 pub struct Js(pub JsValue);
 
 /// The property of that name; absent if the value is no object or a getter throws.
@@ -49,5 +50,36 @@ impl Source for Js {
                 .filter_map(|name| name.as_string())
                 .collect(),
         )
+    }
+}
+
+impl Sink for Js {
+    fn string(text: &str) -> Self {
+        Js(JsValue::from_str(text))
+    }
+
+    fn number(number: f64) -> Self {
+        Js(JsValue::from_f64(number))
+    }
+
+    fn boolean(boolean: bool) -> Self {
+        Js(JsValue::from_bool(boolean))
+    }
+
+    fn list(items: Vec<Self>) -> Self {
+        let array: Array = items.into_iter().map(|item| item.0).collect();
+        Js(array.into())
+    }
+
+    fn null() -> Self {
+        Js(JsValue::NULL)
+    }
+
+    fn object() -> Self {
+        Js(Object::new().into())
+    }
+
+    fn set(&mut self, name: &str, value: Self) {
+        set(self.0.unchecked_ref(), name, &value.0);
     }
 }

@@ -5,6 +5,7 @@
 
 use super::latch::Latch;
 use super::source::{get, set, Js};
+use crate::engine::encode::write;
 use crate::engine::queue::Due;
 use crate::engine::record::Unreadable;
 use crate::engine::{Applied, Env, Key, Op, Record, Wall, Write};
@@ -13,7 +14,6 @@ use idb::{
     ObjectStoreParams, Query, Transaction,
 };
 use js_sys::{Array, Object, Uint8Array};
-use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
@@ -253,7 +253,7 @@ impl Store {
     ) -> Result<()> {
         match write {
             Write::Put(record) => {
-                intents.put(&to_row(record)?, None)?;
+                intents.put(&to_row(record), None)?;
             }
             Write::PutBody(key) => {
                 if let Some(body) = body {
@@ -354,7 +354,7 @@ impl Store {
             let op = Op::BringForward(record.key.clone());
             let applied = op.apply(Some(record), env);
             if let [Write::Put(record)] = applied.writes.as_slice() {
-                intents.put(&to_row(record)?, None)?;
+                intents.put(&to_row(record), None)?;
                 changed.push((op, applied));
             }
         }
@@ -465,10 +465,7 @@ async fn commit(transaction: Transaction) -> Result<()> {
     }
 }
 
-fn to_row(record: &Record) -> Result<JsValue> {
+fn to_row(record: &Record) -> JsValue {
     debug_assert!(!record.state.is_settled() || record.next_attempt_at.is_none());
-    let serializer = serde_wasm_bindgen::Serializer::new();
-    record
-        .serialize(&serializer)
-        .map_err(|_| StorageError::Failed)
+    write::<Js>(record).0
 }

@@ -75,3 +75,17 @@ export async function gotoPage(page, server, options = {}) {
 
 /** A schedule quick enough for tests: everything is a deadline of the product, nothing a sleep of the test. */
 export const quick = { delaysMs: [50, 100, 200], maxAttempts: 8, attemptTimeoutMs: 1_000 };
+
+/** Everything that an outbox has on the disk. */
+export function dump(page, name = "resubmit") {
+  return page.evaluate(async (name) => {
+    await resubmit.createOutbox({ name }).ready;
+    const open = indexedDB.open("resubmit:" + name);
+    await new Promise((resolve) => (open.onsuccess = resolve));
+    const all = (store) =>
+      new Promise((resolve) => (open.result.transaction(store).objectStore(store).getAll().onsuccess = ({ target }) => resolve(target.result)));
+    const dumped = { intents: await all("intents"), bodies: (await all("bodies")).map((body) => [...body]) };
+    open.result.close();
+    return dumped;
+  }, name);
+}

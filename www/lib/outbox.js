@@ -25,6 +25,8 @@ class Outbox extends EventTarget {
   #closed = false;
   /** @type {Map<string, Set<Submission>>} */
   #submissions = new Map();
+  /** Submissions that the module has not answered yet. @type {Set<Submission>} */
+  #unheard = new Set();
   #intents;
 
   /**
@@ -71,8 +73,14 @@ class Outbox extends EventTarget {
   #trapped(error) {
     if (!this.#core) return;
     this.#core = undefined;
-    for (const submission of [...this.#submissions.values()].flatMap((set) => [...set])) submission.fail(error);
+    this.#fail(error);
     if (!this.#closed) this.#opened = this.#open();
+  }
+
+  /** Ends the reporting of everything that is open. @param {ResubmitError} error */
+  #fail(error) {
+    const open = [...this.#submissions.values()].flatMap((all) => [...all]);
+    for (const submission of [...this.#unheard, ...open]) submission.fail(error);
   }
 
   /** Calls the module once it is there. @param {(core: Core) => any} call @param {string} [key] */
@@ -93,8 +101,8 @@ class Outbox extends EventTarget {
    */
   submit(input, init = {}, options = {}) {
     const { signal, onAbort = this.#options.onAbort ?? "cancel", ...rest } = options;
-    const submission = this.#follow(String(rest.key ?? mintKey()));
-    const { key } = submission;
+    const key = String(rest.key ?? mintKey());
+    const submission = new Submission(this, key);
     try {
       if (!inBrowser) throw new ResubmitError("no-browser", "there is no browser here: nothing is stored or sent");
       const request = freeze(input, init);
@@ -102,9 +110,12 @@ class Outbox extends EventTarget {
       if (rest.meta !== undefined) rest.meta = asJson(rest.meta, "options.meta");
       // Two ways to say it: the one in `init` is `fetch`'s.
       for (const each of [init.signal, signal]) if (each) submission.follow(each, onAbort);
-      this.#call((core) => this.#submissions.get(key)?.has(submission) && core.submit(key, request, named, rest), key).catch(
-        (error) => submission.fail(error),
-      );
+      this.#unheard.add(submission);
+      const joined = () => this.#follow(submission);
+      this.#call((core) => submission.abandoned || core.submit(key, request, named, rest, joined), key)
+        .then((ended) => ended?.status && submission.settle(ended))
+        .catch((error) => submission.fail(error))
+        .finally(() => this.#unheard.delete(submission));
     } catch (cause) {
       submission.fail(cause instanceof ResubmitError ? cause : badRequest(cause, key));
     }
@@ -130,7 +141,7 @@ class Outbox extends EventTarget {
 
   /** @param {string} key */
   submission(key) {
-    const submission = this.#follow(String(key));
+    const submission = this.#follow(new Submission(this, String(key)));
     this.#call((core) => core.follow(submission.key), key).catch((error) => submission.fail(error));
     return submission;
   }
@@ -141,7 +152,7 @@ class Outbox extends EventTarget {
    */
   async retry(key, { mayRepeat = false } = {}) {
     const kept = await this.#call((core) => core.retry(key, mayRepeat), key);
-    const submission = this.#follow(kept, kept === key ? undefined : kept);
+    const submission = this.#follow(new Submission(this, kept, kept === key ? undefined : kept));
     this.#call((core) => core.follow(kept), kept).catch((error) => submission.fail(error));
     return submission;
   }
@@ -164,16 +175,14 @@ class Outbox extends EventTarget {
   close() {
     this.#closed = true;
     this.#gone();
-    const closed = new ResubmitError("closed", "the outbox was closed");
-    for (const submission of [...this.#submissions.values()].flatMap((set) => [...set])) submission.fail(closed);
+    this.#fail(new ResubmitError("closed", "the outbox was closed"));
     this.#core?.close();
   }
 
-  /** @param {string} key @param {string} [newKey] */
-  #follow(key, newKey) {
-    const submission = new Submission(this, key, newKey);
-    const all = this.#submissions.get(key) ?? new Set();
-    this.#submissions.set(key, all.add(submission));
+  /** What is told of its key is told to it from now on. @param {Submission} submission */
+  #follow(submission) {
+    const all = this.#submissions.get(submission.key) ?? new Set();
+    this.#submissions.set(submission.key, all.add(submission));
     return submission;
   }
 
@@ -189,10 +198,6 @@ class Outbox extends EventTarget {
     if (type === "listed") return this.#intents.changed();
     if (type === "degraded") return emit(this, type, { reason: extra });
     const followers = [...(this.#submissions.get(key) ?? [])];
-    if (type === "rejected") {
-      for (const submission of followers) submission.fail(fromCore(extra, key));
-      return;
-    }
     const detail = { key, intent };
     if (type === "stored") Object.assign(detail, { stored: extra });
     if (type === "settled") Object.assign(detail, { outcome: extra });

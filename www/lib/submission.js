@@ -21,6 +21,9 @@ export class Submission extends EventTarget {
   /** @type {Deferred<any>} */ #outcome = new Deferred();
   #outbox;
   #watched = false;
+  #durable = false;
+  /** Given up before it was handed to the module. */
+  abandoned = false;
   #ended = false;
   #abort = () => {};
   /** @type {{ reason: unknown } | undefined} */
@@ -62,7 +65,8 @@ export class Submission extends EventTarget {
     this.#cancelled ??= { reason };
     try {
       const result = await this.#outbox.cancel(this.key);
-      if (!result.cancelled) this.#cancelled = undefined;
+      if (result.cancelled) this.fail(this.#cancelled.reason);
+      else this.#cancelled = undefined;
       return result;
     } catch (error) {
       this.#cancelled = undefined;
@@ -80,11 +84,11 @@ export class Submission extends EventTarget {
    * @param {"cancel" | "detach"} onAbort
    */
   follow(signal, onAbort) {
-    let stored = false;
-    this.stored.then((is) => (stored = is.durable), () => {});
     const abort = () => {
       this.fail(signal.reason);
-      if (onAbort === "cancel" || !stored) this.#outbox.cancel(this.key).catch(() => {});
+      if (onAbort === "detach" && this.#durable) return;
+      this.abandoned = true;
+      this.#outbox.cancel(this.key).catch(() => {});
     };
     if (signal.aborted) return abort();
     signal.addEventListener("abort", abort);
@@ -99,6 +103,7 @@ export class Submission extends EventTarget {
 
   /** @param {any} stored */
   isStored(stored) {
+    this.#durable = stored.durable;
     this.#stored.resolve?.(stored);
   }
 

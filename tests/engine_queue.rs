@@ -1,0 +1,1178 @@
+//! One page's queue, event by event: what it does, in which order, and what it does not do.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::*;
+use resubmit::engine::error::Code;
+use resubmit::engine::queue::{Due, Ticket, PER_ORIGIN, RECHECK};
+use resubmit::engine::transition::{Claim, GRACE};
+use resubmit::engine::{
+    Answer, Applied, Clocks, Effect, Env, Error, Event, Failure, Jitter, Key, Op, Policy, Queue,
+    Random, Reason, Record, Report, State, Write,
+};
+use std::collections::BTreeMap;
+
+/// A page, a clock that both of its clocks agree with, and the rows of a store.
+struct Page {
+    queue: Queue,
+    now: u64,
+    /// How far the wall clock is from the other.
+    skew: i64,
+    seed: u64,
+    rows: BTreeMap<Key, Record>,
+    /// Transactions that the store has yet to run.
+    waiting: Vec<(Ticket, Op)>,
+    sent: Vec<Record>,
+    aborted: Vec<(Key, u64)>,
+    reports: Vec<Report>,
+    replies: Vec<(Ticket, Result<Box<Applied>, Error>)>,
+    queries: usize,
+    brought_forward: usize,
+}
+
+impl Page {
+    fn new() -> Self {
+        let mut page = Page {
+            queue: Queue::new(false),
+            now: 0,
+            skew: 0,
+            seed: 1,
+            rows: BTreeMap::new(),
+            waiting: Vec::new(),
+            sent: Vec::new(),
+            aborted: Vec::new(),
+            reports: Vec::new(),
+            replies: Vec::new(),
+            queries: 0,
+            brought_forward: 0,
+        };
+        page.tell(Event::Opened);
+        page.tell(Event::Queried(Box::default()));
+        page.queries = 0;
+        page
+    }
+
+    fn wall(&self) -> u64 {
+        (NOW + self.now).saturating_add_signed(self.skew)
+    }
+
+    fn env(&mut self) -> Env {
+        self.seed += 1;
+        Env {
+            wall: self.wall(),
+            mono: self.now,
+            random: Random::new(self.seed),
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let mut env = self.env();
+        self.queue.handle(event, &mut env);
+        while let Some(effect) = self.queue.poll_effect() {
+            match effect {
+                Effect::Transact(ticket, op) => self.waiting.push((ticket, op)),
+                Effect::Query => self.queries += 1,
+                Effect::BringForward => self.brought_forward += 1,
+                Effect::Send(record) => self.sent.push(*record),
+                Effect::Abort(key, fence) => self.aborted.push((key, fence)),
+                Effect::Report(report) => self.reports.push(report),
+                Effect::Reply(ticket, reply) => self.replies.push((ticket, reply)),
+            }
+        }
+    }
+
+    /// The store commits the oldest transaction that waits.
+    fn commit(&mut self) -> Op {
+        let (ticket, op) = self.waiting.remove(0);
+        let row = self.rows.get(op.key()).cloned();
+        let applied = op.apply(row, &mut self.env());
+        for write in &applied.writes {
+            match write {
+                Write::Put(record) => drop(self.rows.insert(record.key.clone(), *record.clone())),
+                Write::Delete(key) => drop(self.rows.remove(key)),
+                _ => {}
+            }
+        }
+        self.tell(Event::Committed(ticket, op.clone(), Box::new(applied)));
+        op
+    }
+
+    fn commit_all(&mut self) {
+        while !self.waiting.is_empty() {
+            self.commit();
+        }
+    }
+
+    /// The store fails the oldest transaction that waits.
+    fn fail(&mut self) -> Op {
+        let (ticket, op) = self.waiting.remove(0);
+        self.tell(Event::Failed(ticket, op.clone()));
+        op
+    }
+
+    /// The store answers the query that waits.
+    fn answer_query(&mut self) {
+        let wall = self.wall();
+        let mut rows: Vec<Record> = self.rows.values().cloned().collect();
+        rows.retain(|row| row.next_attempt_at.is_some());
+        rows.sort_by_key(|row| row.next_attempt_at);
+        let (due, later): (Vec<Record>, Vec<Record>) = rows
+            .into_iter()
+            .partition(|row| row.next_attempt_at.unwrap() <= wall);
+        self.queries -= 1;
+        self.tell(Event::Queried(Box::new(Due {
+            due,
+            next: later.first().cloned(),
+            last: later.last().cloned(),
+        })));
+    }
+
+    /// Queries and transactions, until the store has nothing to do.
+    fn settle_down(&mut self) {
+        for _ in 0..1_000 {
+            if !self.waiting.is_empty() {
+                self.commit();
+            } else if self.queries > 0 {
+                self.answer_query();
+            } else {
+                return;
+            }
+        }
+        panic!("no end of queries and transactions at one instant");
+    }
+
+    fn submit(&mut self, name: &str) -> Key {
+        self.submit_with(named(name, patient()), true)
+    }
+
+    fn submit_with(&mut self, mut record: Record, durable: bool) -> Key {
+        record.created_at = self.wall();
+        let key = record.key.clone();
+        self.tell(Event::Submit {
+            record: Box::new(record),
+            durable,
+        });
+        key
+    }
+
+    fn answer(&mut self, key: &Key, answer: Answer) {
+        let fence = self.sent.iter().rev().find(|sent| sent.key == *key);
+        let fence = fence.expect("sent").fence;
+        self.tell(Event::Answered(key.clone(), fence, Box::new(answer)));
+    }
+
+    fn ask(&mut self, op: Op) -> Ticket {
+        let ticket = 2 * (self.replies.len() as u64 + 50);
+        self.tell(Event::Asked(ticket, op));
+        ticket
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        self.queue.next_deadline(Clocks {
+            wall: self.wall(),
+            mono: self.now,
+        })
+    }
+
+    /// Lets time pass, with a tick whenever one is due, and a store that answers at once.
+    fn pass(&mut self, ms: u64) {
+        let until = self.now + ms;
+        let mut ticks_at_once = 0;
+        while let Some(next) = self.deadline().filter(|next| self.now + next <= until) {
+            ticks_at_once = if next == 0 { ticks_at_once + 1 } else { 0 };
+            assert!(ticks_at_once < 4, "a busy loop");
+            self.now += next;
+            self.tell(Event::Tick);
+            self.settle_down();
+        }
+        self.now = until;
+    }
+
+    fn settled(&self, key: &Key) -> Vec<&Record> {
+        self.reports
+            .iter()
+            .filter_map(|report| match report {
+                Report::Settled(record, _) if record.key == *key => Some(&**record),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn stored(&self, key: &Key) -> Option<bool> {
+        self.reports.iter().find_map(|report| match report {
+            Report::Stored(stored, durable) if stored == key => Some(*durable),
+            _ => None,
+        })
+    }
+
+    fn sends(&self, key: &Key) -> usize {
+        self.sent.iter().filter(|sent| sent.key == *key).count()
+    }
+
+    fn reply(&self, ticket: Ticket) -> &Result<Box<Applied>, Error> {
+        let reply = self.replies.iter().find(|(of, _)| *of == ticket);
+        &reply.expect("a reply").1
+    }
+}
+
+fn patient() -> Policy {
+    Policy {
+        jitter: Jitter::None,
+        ..Policy::background()
+    }
+}
+
+/// A page whose first intent was stored and is being sent.
+fn sending() -> (Page, Key) {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.commit();
+    assert_eq!(page.sends(&key), 1);
+    (page, key)
+}
+
+/// A page whose first intent waits for its second attempt.
+fn waiting() -> (Page, Key) {
+    let (mut page, key) = sending();
+    page.answer(&key, status(503));
+    page.settle_down();
+    assert_eq!(page.rows[&key].state, State::Pending);
+    (page, key)
+}
+
+// Submitting
+
+#[test]
+fn nothing_is_sent_before_the_row_is_committed() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    assert!(page.sent.is_empty(), "no send before the write-ahead");
+    assert_eq!(page.stored(&key), None);
+    let Op::Store(record) = &page.waiting[0].1 else {
+        panic!("{:?}", page.waiting);
+    };
+    assert_eq!(record.state, State::Sending, "written already claimed");
+    assert!(record.lease.is_some());
+    assert_eq!((record.attempts, record.fence), (1, 1));
+    page.now += 5;
+    page.commit();
+    assert_eq!(page.stored(&key), Some(true));
+    assert_eq!(page.sends(&key), 1);
+    assert_eq!(
+        page.waiting.len(),
+        0,
+        "one transaction before the first byte"
+    );
+    let stored = page
+        .reports
+        .iter()
+        .position(|r| matches!(r, Report::Stored(..)));
+    let attempted = page
+        .reports
+        .iter()
+        .position(|r| matches!(r, Report::Attempted(_)));
+    assert!(stored < attempted);
+}
+
+#[test]
+fn a_delivery_is_told_when_it_is_written() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(201));
+    assert!(page.settled(&key).is_empty());
+    page.commit();
+    assert_eq!(page.settled(&key)[0].state, State::Delivered);
+    assert_eq!(page.rows[&key].state, State::Delivered);
+    assert!(page
+        .reports
+        .iter()
+        .any(|report| matches!(report, Report::Settled(_, Some(1)))));
+    assert!(page.queue.record(&key).is_none(), "the page lets go of it");
+    page.pass(HOUR);
+    assert_eq!(page.sends(&key), 1);
+}
+
+#[test]
+fn at_most_four_attempts_run_at_once_to_one_origin() {
+    let mut page = Page::new();
+    let keys: Vec<Key> = (0..7).map(|n| page.submit(&format!("a{n}"))).collect();
+    page.settle_down();
+    assert_eq!(page.sent.len(), PER_ORIGIN);
+    assert!(
+        keys.iter().all(|key| page.stored(key) == Some(true)),
+        "all are on the disk"
+    );
+    // Another origin is not held up.
+    let mut other = named("b", patient());
+    other.request.url = "https://other.test/orders".into();
+    let other = page.submit_with(other, true);
+    page.settle_down();
+    assert_eq!(page.sends(&other), 1);
+    // As one ends, the next begins, without a tick.
+    for (n, key) in keys.iter().enumerate() {
+        page.answer(key, status(201));
+        page.settle_down();
+        assert_eq!(page.sent.len(), (PER_ORIGIN + 2 + n).min(8));
+    }
+    assert!(keys.iter().all(|key| page.sends(key) == 1));
+}
+
+#[test]
+fn what_waits_for_a_slot_comes_on_after_a_claim_that_parks() {
+    let mut page = Page::new();
+    for n in 0..6 {
+        let mut row = named(&format!("a{n}"), patient());
+        attempt(&mut row, &network_failure());
+        page.rows.insert(row.key.clone(), row);
+    }
+    page.now = 24 * HOUR;
+    page.tell(Event::Look);
+    page.settle_down();
+    let parked = |row: &Record| row.reason == Some(Reason::KeyExpired);
+    assert!(page.rows.values().all(parked), "every key is too old");
+}
+
+#[test]
+fn a_submission_without_storage_is_announced_and_sent() {
+    let mut page = Page::new();
+    let key = page.submit_with(named("a", patient()), false);
+    assert_eq!(page.stored(&key), Some(false));
+    assert!(page.waiting.is_empty(), "the disk is kept out of it");
+    assert_eq!(page.sends(&key), 1);
+    assert!(page.queue.in_memory(&key));
+    page.answer(&key, status(503));
+    page.pass(5_000);
+    assert_eq!(page.sends(&key), 2);
+    page.answer(&key, status(201));
+    assert_eq!(page.settled(&key)[0].state, State::Delivered);
+    assert!(page.rows.is_empty());
+    assert!(page.waiting.is_empty());
+}
+
+#[test]
+fn a_write_ahead_that_fails_is_announced_before_anything_is_sent() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.fail();
+    assert_eq!(page.stored(&key), Some(false));
+    assert_eq!(page.sends(&key), 1);
+    let stored = page
+        .reports
+        .iter()
+        .position(|r| matches!(r, Report::Stored(..)));
+    let attempted = page
+        .reports
+        .iter()
+        .position(|r| matches!(r, Report::Attempted(_)));
+    assert!(stored < attempted);
+    page.answer(&key, status(201));
+    assert_eq!(page.settled(&key).len(), 1);
+}
+
+#[test]
+fn a_claim_that_took_longer_than_the_grace_sends_nothing() {
+    for (mono, wall) in [
+        (GRACE + 1, 0),
+        (0, GRACE as i64 + 1),
+        (0, -(GRACE as i64) - 1),
+    ] {
+        let mut page = Page::new();
+        let key = page.submit("a");
+        page.now += mono;
+        page.skew += wall;
+        page.commit();
+        assert!(page.sent.is_empty(), "by either clock");
+        assert!(
+            matches!(&page.waiting[0].1, Op::Settle(_, 1, answer) if **answer == Answer::NotSent),
+            "given back"
+        );
+        page.settle_down();
+        let row = &page.rows[&key];
+        assert_eq!(
+            (row.state, row.reason),
+            (State::Pending, Some(Reason::NotSent))
+        );
+        assert_eq!(
+            (row.attempts, row.spent, row.maybe_delivered),
+            (1, 0, false)
+        );
+        page.pass(2_000);
+        assert_eq!(page.sends(&key), 1, "soon again");
+    }
+    let mut page = Page::new();
+    page.submit("a");
+    page.now += GRACE;
+    page.commit();
+    assert_eq!(page.sent.len(), 1, "within the grace");
+}
+
+#[test]
+fn a_known_key_with_the_same_bytes_is_the_same_submission() {
+    let with = |print: &str| {
+        let mut record = named("a", patient());
+        record.fingerprint = Some(print.into());
+        record
+    };
+    // Held by this page.
+    let mut page = Page::new();
+    let key = page.submit_with(with("same"), true);
+    page.commit();
+    page.submit_with(with("same"), true);
+    assert!(matches!(page.reports.last(), Some(Report::Known(record)) if record.attempts == 1));
+    page.submit_with(with("other"), true);
+    let Some(Report::Rejected(rejected, Some(_), error)) = page.reports.last() else {
+        panic!("{:?}", page.reports);
+    };
+    assert_eq!((rejected, error.code()), (&key, Code::KeyReused));
+    assert_eq!(page.sent.len(), 1);
+    // Known to the store alone.
+    let mut other = Page::new();
+    other.rows = page.rows.clone();
+    other.submit_with(with("same"), true);
+    other.commit();
+    assert!(matches!(other.reports.last(), Some(Report::Known(_))));
+    assert!(other.sent.is_empty(), "its lease runs");
+    other.submit_with(with("other"), true);
+    other.commit();
+    assert!(matches!(other.reports.last(), Some(Report::Rejected(..))));
+    assert!(other.sent.is_empty());
+    assert_eq!(other.rows, page.rows);
+}
+
+#[test]
+fn a_known_key_that_was_due_meanwhile_is_not_forgotten() {
+    let mut record = named("a", patient());
+    record.fingerprint = Some("same".into());
+    let mut page = Page::new();
+    let mut row = record.clone();
+    attempt(&mut row, &network_failure());
+    page.now = MINUTE;
+    page.rows.insert(row.key.clone(), row);
+    // The query meets the row while its key is being stored again, and passes over it.
+    let key = page.submit_with(record, true);
+    page.tell(Event::Look);
+    page.answer_query();
+    page.settle_down();
+    assert!(page
+        .reports
+        .iter()
+        .any(|report| matches!(report, Report::Known(_))));
+    page.pass(20_000);
+    assert_eq!(page.sends(&key), 1);
+}
+
+#[test]
+fn a_key_that_was_discarded_may_be_submitted_anew_at_once() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(201));
+    page.commit();
+    page.ask(Op::Discard(key.clone()));
+    page.submit("a");
+    page.settle_down();
+    assert_eq!(page.sends(&key), 2);
+    page.answer(&key, status(201));
+    page.settle_down();
+    assert_eq!(page.rows[&key].state, State::Delivered);
+}
+
+// Restart
+
+#[test]
+fn a_restart_goes_on_from_what_is_stored_and_not_earlier() {
+    let (page, key) = sending();
+    let mut next = Page::new();
+    next.rows = page.rows;
+    next.tell(Event::Look);
+    next.settle_down();
+    assert!(
+        next.sent.is_empty(),
+        "the page is new, and that is no reason"
+    );
+    let due = next.rows[&key].next_attempt_at.unwrap() - NOW;
+    next.pass(due - 1);
+    assert!(next.sent.is_empty());
+    next.pass(1);
+    assert_eq!(next.sends(&key), 1);
+    assert_eq!(next.sent[0].fence, 2);
+    assert_eq!(next.sent[0].key, key);
+}
+
+#[test]
+fn a_row_whose_left_out_headers_this_page_has_not_is_not_claimed() {
+    let mut page = Page::new();
+    let mut row = named("a", patient());
+    row.left_out = vec!["authorization".into()];
+    page.rows.insert(row.key.clone(), row);
+    page.tell(Event::Look);
+    page.settle_down();
+    page.pass(HOUR);
+    assert!(page.sent.is_empty());
+    assert_eq!(page.rows.values().next().unwrap().attempts, 0);
+}
+
+#[test]
+fn what_another_page_claimed_is_looked_for_when_its_lease_ends() {
+    let mut page = Page::new();
+    let row = named("a", patient());
+    let key = row.key.clone();
+    page.rows.insert(key.clone(), row.clone());
+    page.tell(Event::Look);
+    page.answer_query();
+    // Between the query and the claim, another page takes it, and dies.
+    let mut taken = row;
+    assert_eq!(taken.claim(&mut env(NOW)), Claim::Granted);
+    page.rows.insert(key.clone(), taken);
+    page.settle_down();
+    assert!(page.sent.is_empty());
+    assert!(
+        page.deadline().is_some(),
+        "it waits, so the page looks again"
+    );
+    page.pass(35_000);
+    assert_eq!(page.sends(&key), 1);
+}
+
+// Attempts
+
+#[test]
+fn an_attempt_that_takes_too_long_is_aborted_and_tried_again() {
+    let (mut page, key) = sending();
+    assert_eq!(page.deadline(), Some(30_000));
+    page.pass(29_999);
+    assert!(page.aborted.is_empty());
+    page.pass(1);
+    assert_eq!(page.aborted, [(key.clone(), 1)]);
+    let row = &page.rows[&key];
+    assert_eq!(
+        (row.state, row.reason),
+        (State::Pending, Some(Reason::AttemptTimeout))
+    );
+    assert!(row.maybe_delivered);
+    // What the aborted fetch says is no news.
+    page.tell(Event::Answered(key.clone(), 1, Box::new(network_failure())));
+    assert!(page.waiting.is_empty());
+    page.pass(5_000);
+    assert_eq!(page.sends(&key), 2);
+}
+
+#[test]
+fn a_late_delivery_is_recorded_after_the_timeout() {
+    let (mut page, key) = sending();
+    page.pass(30_000);
+    page.tell(Event::Answered(key.clone(), 1, Box::new(status(201))));
+    page.settle_down();
+    assert_eq!(page.rows[&key].state, State::Delivered);
+    assert_eq!(page.settled(&key).len(), 1);
+    page.pass(HOUR);
+    assert_eq!(page.sends(&key), 1);
+}
+
+#[test]
+fn a_late_refusal_changes_nothing_after_the_timeout() {
+    let (mut page, key) = sending();
+    page.pass(30_000);
+    let row = page.rows[&key].clone();
+    page.tell(Event::Answered(key.clone(), 1, Box::new(status(422))));
+    page.settle_down();
+    assert_eq!(page.rows[&key], row);
+    assert!(page.settled(&key).is_empty());
+}
+
+#[test]
+fn offline_marks_what_fails_at_once_as_never_sent() {
+    let (mut page, key) = sending();
+    page.tell(Event::Offline);
+    page.answer(&key, Answer::Failure(offline()));
+    page.settle_down();
+    let row = &page.rows[&key];
+    assert_eq!(
+        (row.reason, row.spent, row.maybe_delivered),
+        (Some(Reason::Offline), 0, false)
+    );
+    // Until an answer comes although the browser says so: then it lies.
+    let (mut page, key) = sending();
+    let other = page.submit("b");
+    page.commit();
+    page.tell(Event::Offline);
+    page.answer(&other, status(201));
+    page.commit();
+    page.answer(&key, Answer::Failure(offline()));
+    page.settle_down();
+    let row = &page.rows[&key];
+    assert_eq!(
+        (row.reason, row.spent, row.maybe_delivered),
+        (Some(Reason::Offline), 0, true)
+    );
+}
+
+#[test]
+fn the_hint_needs_another_request_that_succeeds() {
+    let at_once = || {
+        Answer::Failure(Failure {
+            elapsed: 1,
+            ..Failure::default()
+        })
+    };
+    let (mut page, key) = sending();
+    page.answer(&key, at_once());
+    page.commit();
+    assert_eq!(page.rows[&key].evidence.as_ref().unwrap().hint, None);
+    let other = page.submit("b");
+    page.commit();
+    page.answer(&other, status(200));
+    page.commit();
+    page.pass(5_000);
+    page.answer(&key, at_once());
+    page.commit();
+    assert!(page.rows[&key].evidence.as_ref().unwrap().hint.is_some());
+}
+
+#[test]
+fn online_ends_what_hangs_and_brings_forward_what_waits() {
+    let (mut page, key) = waiting();
+    let other = page.submit("b");
+    page.commit();
+    page.tell(Event::Offline);
+    page.now += 1_000;
+    page.tell(Event::Online);
+    assert_eq!(page.aborted, [(other, 1)], "a connection that is no more");
+    assert_eq!(page.brought_forward, 1);
+    // The shell brings the rows forward, and says so.
+    let op = Op::BringForward(key.clone());
+    let applied = op.apply(page.rows.get(&key).cloned(), &mut page.env());
+    page.rows
+        .insert(key.clone(), *applied.record.clone().unwrap());
+    page.tell(Event::Committed(1, op, Box::new(applied)));
+    page.tell(Event::Look);
+    page.settle_down();
+    page.pass(500);
+    assert_eq!(page.sends(&key), 2);
+}
+
+#[test]
+fn an_attempt_that_began_online_is_left_alone_by_online() {
+    let (mut page, _) = sending();
+    page.tell(Event::Online);
+    assert!(page.aborted.is_empty());
+}
+
+#[test]
+fn in_memory_online_cuts_the_wait_once_and_never_before_a_floor() {
+    let mut page = Page::new();
+    let plain = page.submit_with(named("plain", patient()), false);
+    let floored = page.submit_with(named("floored", patient()), false);
+    page.answer(&plain, status(503));
+    page.answer(&floored, status_after(503, "600"));
+    page.now += 1_000;
+    page.tell(Event::Online);
+    page.pass(500);
+    assert_eq!((page.sends(&plain), page.sends(&floored)), (2, 1));
+    page.pass(590_000);
+    assert_eq!(page.sends(&floored), 1);
+    page.pass(70_000);
+    assert!(page.sends(&floored) >= 2);
+}
+
+#[test]
+fn waking_from_sleep_counts_as_reconnecting() {
+    let mut page = Page::new();
+    let key = page.submit_with(named("a", patient()), false);
+    for _ in 0..3 {
+        page.answer(&key, status(503));
+        let wait = page.queue.record(&key).unwrap().next_attempt_at.unwrap() - page.wall();
+        page.pass(wait);
+    }
+    page.answer(&key, status(503));
+    let sends = page.sends(&key);
+    // Twenty seconds of sleep: the one clock went on, the other stood still.
+    page.skew += 20_000;
+    page.tell(Event::Look);
+    page.pass(500);
+    assert_eq!(page.sends(&key), sends + 1);
+    assert!(page.brought_forward > 0);
+}
+
+#[test]
+fn a_page_that_is_left_takes_failures_for_no_news() {
+    let (mut page, key) = sending();
+    let row = page.rows[&key].clone();
+    page.tell(Event::Leaving);
+    page.answer(&key, network_failure());
+    assert!(page.waiting.is_empty());
+    assert_eq!(
+        page.rows[&key], row,
+        "the claim scheduled already what follows"
+    );
+    // It begins nothing either, until it is shown again.
+    page.now += MINUTE;
+    page.tell(Event::Tick);
+    assert_eq!(page.queries, 0);
+    page.tell(Event::Returned);
+    page.settle_down();
+    assert_eq!(page.sends(&key), 2);
+    // An answer is news.
+    let (mut page, key) = sending();
+    page.tell(Event::Leaving);
+    page.answer(&key, status(201));
+    page.commit();
+    assert_eq!(page.rows[&key].state, State::Delivered);
+}
+
+#[test]
+fn a_page_that_is_left_claims_nothing_that_its_last_query_finds() {
+    let (mut page, key) = waiting();
+    page.now += 5_000;
+    page.tell(Event::Tick);
+    page.tell(Event::Leaving);
+    page.answer_query();
+    assert!(page.waiting.is_empty());
+    page.tell(Event::Returned);
+    page.settle_down();
+    assert_eq!(page.sends(&key), 2);
+}
+
+// Cancelling
+
+/// Cancels, and checks what everybody is told.
+fn cancelled(page: &mut Page, key: &Key) -> Record {
+    let sent = page.sends(key);
+    let ticket = page.ask(Op::Cancel(key.clone()));
+    page.settle_down();
+    let applied = page.reply(ticket).as_ref().unwrap();
+    assert!(applied.accepted, "cancelled");
+    let record = *applied.record.clone().unwrap();
+    assert_eq!(
+        (record.state, record.reason),
+        (State::Cancelled, Some(Reason::Discarded))
+    );
+    let told: Vec<State> = page
+        .settled(key)
+        .iter()
+        .map(|record| record.state)
+        .collect();
+    assert_eq!(told, [State::Cancelled], "once");
+    page.pass(DAY);
+    assert_eq!(page.sends(key), sent, "never again");
+    record
+}
+
+#[test]
+fn cancelled_while_storing_is_never_sent() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    cancelled(&mut page, &key);
+    assert_eq!(page.sends(&key), 0);
+}
+
+#[test]
+fn cancelled_while_storing_fails_is_never_sent() {
+    for cancel_fails in [false, true] {
+        let mut page = Page::new();
+        let key = page.submit("a");
+        let ticket = page.ask(Op::Cancel(key.clone()));
+        page.fail();
+        assert_eq!(page.stored(&key), Some(false));
+        assert_eq!(page.sends(&key), 0, "aborted before it was sent");
+        if cancel_fails {
+            page.fail();
+        } else {
+            page.commit();
+        }
+        assert!(page.reply(ticket).as_ref().unwrap().accepted);
+        assert_eq!(page.settled(&key)[0].state, State::Cancelled);
+        page.pass(DAY);
+        assert_eq!(page.sends(&key), 0);
+    }
+}
+
+#[test]
+fn cancelled_while_it_waits_for_a_slot_was_never_sent() {
+    let mut page = Page::new();
+    for n in 0..PER_ORIGIN {
+        page.submit(&format!("a{n}"));
+    }
+    let key = page.submit("last");
+    page.settle_down();
+    let record = cancelled(&mut page, &key);
+    assert!(!record.maybe_delivered, "the truth");
+    assert_eq!(record.attempts, 0);
+}
+
+#[test]
+fn cancelled_while_claiming_is_never_sent() {
+    let (mut page, key) = waiting();
+    page.now += 5_000;
+    page.tell(Event::Tick);
+    page.answer_query();
+    assert!(matches!(page.waiting[0].1, Op::Claim(_)));
+    cancelled(&mut page, &key);
+    assert_eq!(page.sends(&key), 1);
+}
+
+#[test]
+fn cancelled_while_sending_is_aborted_and_says_that_it_may_have_arrived() {
+    let (mut page, key) = sending();
+    let ticket = page.ask(Op::Cancel(key.clone()));
+    assert_eq!(page.aborted, [(key.clone(), 1)], "at once");
+    assert!(page.replies.is_empty(), "and told when it is written");
+    page.tell(Event::Answered(key.clone(), 1, Box::new(network_failure())));
+    page.commit_all();
+    let applied = page.reply(ticket).as_ref().unwrap();
+    assert!(applied.accepted && applied.record.as_ref().unwrap().maybe_delivered);
+    assert_eq!(page.settled(&key).len(), 1);
+}
+
+#[test]
+fn a_delivery_that_comes_while_cancelling_leaves_a_receipt() {
+    let (mut page, key) = sending();
+    let ticket = page.ask(Op::Cancel(key.clone()));
+    page.answer(&key, status(201));
+    page.settle_down();
+    assert!(page.reply(ticket).as_ref().unwrap().accepted);
+    let row = &page.rows[&key];
+    assert_eq!(row.state, State::Cancelled);
+    assert_eq!(row.receipt.as_ref().unwrap().status, 201);
+    assert_eq!(page.settled(&key).len(), 1, "told once");
+    assert!(!page
+        .reports
+        .iter()
+        .any(|report| matches!(report, Report::Waiting(_))));
+}
+
+#[test]
+fn cancelled_while_settling_loses_to_a_finished_answer() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(201));
+    let ticket = page.ask(Op::Cancel(key.clone()));
+    page.settle_down();
+    assert!(!page.reply(ticket).as_ref().unwrap().accepted);
+    let told: Vec<State> = page
+        .settled(&key)
+        .iter()
+        .map(|record| record.state)
+        .collect();
+    assert_eq!(told, [State::Delivered]);
+}
+
+#[test]
+fn cancelled_while_settling_wins_over_a_retry() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(503));
+    let record = cancelled(&mut page, &key);
+    assert!(record.maybe_delivered);
+}
+
+#[test]
+fn cancelled_while_waiting() {
+    let (mut page, key) = waiting();
+    let record = cancelled(&mut page, &key);
+    assert!(record.maybe_delivered);
+    // What never left says so.
+    let (mut page, key) = sending();
+    page.answer(&key, status(429));
+    page.settle_down();
+    let record = cancelled(&mut page, &key);
+    assert!(!record.maybe_delivered);
+}
+
+#[test]
+fn cancelled_in_memory_in_every_phase() {
+    for answered in [None, Some(status(503))] {
+        let mut page = Page::new();
+        let key = page.submit_with(named("a", patient()), false);
+        let sending = answered.is_none();
+        if let Some(answer) = answered {
+            page.answer(&key, answer);
+        }
+        cancelled(&mut page, &key);
+        assert_eq!(page.aborted.len(), usize::from(sending));
+    }
+}
+
+#[test]
+fn a_cancel_that_the_store_does_not_write_is_no_cancel() {
+    let (mut page, key) = waiting();
+    let ticket = page.ask(Op::Cancel(key.clone()));
+    page.fail();
+    let error = page.reply(ticket).as_ref().unwrap_err();
+    assert_eq!(error.code(), Code::StorageFailed);
+    page.settle_down();
+    page.pass(10_000);
+    assert_eq!(page.sends(&key), 2, "its schedule goes on");
+    // The same where its attempt was aborted for it: the lease has to end first.
+    let (mut page, key) = sending();
+    page.ask(Op::Cancel(key.clone()));
+    page.fail();
+    page.settle_down();
+    page.pass(32_000);
+    assert_eq!(page.sends(&key), 1);
+    page.pass(30_000);
+    assert_eq!(page.sends(&key), 2);
+}
+
+#[test]
+fn a_failed_retry_does_not_undo_a_cancel_that_runs() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.ask(Op::Cancel(key.clone()));
+    page.tell(Event::Asked(
+        4,
+        Op::Retry {
+            key: key.clone(),
+            new_key: common::key("new"),
+            may_repeat: false,
+        },
+    ));
+    page.fail();
+    let retry = page.waiting.remove(1);
+    page.tell(Event::Failed(retry.0, retry.1));
+    // Before the store says what came of the cancel, the clock jumps, and the intent would be due.
+    page.skew += HOUR as i64;
+    page.tell(Event::Look);
+    page.commit_all();
+    assert_eq!(page.settled(&key)[0].state, State::Cancelled);
+    page.pass(DAY);
+    assert_eq!(page.sends(&key), 0);
+}
+
+#[test]
+fn discarding_removes_the_row_whatever_it_is() {
+    for setup in [sending, waiting] {
+        let (mut page, key) = setup();
+        let ticket = page.ask(Op::Discard(key.clone()));
+        page.settle_down();
+        assert!(page.reply(ticket).as_ref().unwrap().accepted);
+        assert!(page.rows.is_empty());
+        assert!(page.reports.contains(&Report::Removed(key.clone())));
+        assert_eq!(page.settled(&key).len(), 1);
+        page.pass(DAY);
+        assert_eq!(page.sends(&key), 1);
+    }
+}
+
+// Retrying by hand
+
+#[test]
+fn a_persons_retry_goes_out_at_once() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(302));
+    page.settle_down();
+    assert_eq!(page.rows[&key].state, State::Parked);
+    let ticket = page.ask(Op::Retry {
+        key: key.clone(),
+        new_key: common::key("new"),
+        may_repeat: false,
+    });
+    page.settle_down();
+    assert!(page.reply(ticket).as_ref().unwrap().accepted);
+    assert_eq!(page.sends(&key), 2, "under the same key");
+}
+
+#[test]
+fn a_persons_retry_of_what_was_refused_goes_out_under_a_new_key() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(422));
+    page.settle_down();
+    page.ask(Op::Retry {
+        key: key.clone(),
+        new_key: common::key("new"),
+        may_repeat: false,
+    });
+    page.settle_down();
+    assert_eq!((page.sends(&key), page.sends(&common::key("new"))), (1, 1));
+    assert!(!page.rows.contains_key(&key));
+    assert_eq!(page.rows[&common::key("new")].replaces, Some(key));
+}
+
+// A store that fails
+
+#[test]
+fn an_answer_that_cannot_be_written_is_told_now_and_written_later() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(201));
+    page.fail();
+    assert_eq!(page.settled(&key)[0].state, State::Delivered);
+    assert_eq!(page.rows[&key].state, State::Sending);
+    assert!(page.deadline().is_some_and(|ms| ms <= RECHECK));
+    // And again, as often as it takes; nobody hears of it twice.
+    page.now += RECHECK;
+    page.tell(Event::Tick);
+    page.fail();
+    page.now += RECHECK;
+    page.tell(Event::Tick);
+    page.settle_down();
+    assert_eq!(page.rows[&key].state, State::Delivered);
+    assert_eq!(page.settled(&key).len(), 1);
+    assert_eq!(page.sends(&key), 1);
+    assert_eq!(page.deadline(), None, "nothing waits any more");
+}
+
+#[test]
+fn what_is_known_to_be_delivered_is_not_sent_again_while_the_store_does_not_know() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(201));
+    page.fail();
+    page.now += 2 * MINUTE;
+    page.tell(Event::Tick);
+    // The row is due in the store, and the late write fails again.
+    page.fail();
+    page.answer_query();
+    page.commit_all();
+    assert_eq!(page.sends(&key), 1, "never knowingly twice");
+    page.pass(MINUTE);
+    assert_eq!(page.rows[&key].state, State::Delivered);
+    assert_eq!(page.sends(&key), 1);
+    assert_eq!(page.settled(&key).len(), 1);
+}
+
+#[test]
+fn a_cancel_loses_to_an_answer_that_could_not_be_written() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(201));
+    let ticket = page.ask(Op::Cancel(key.clone()));
+    page.fail();
+    page.commit();
+    let applied = page.reply(ticket).as_ref().unwrap();
+    assert!(!applied.accepted);
+    assert_eq!(applied.record.as_ref().unwrap().state, State::Delivered);
+    let told: Vec<State> = page
+        .settled(&key)
+        .iter()
+        .map(|record| record.state)
+        .collect();
+    assert_eq!(told, [State::Delivered]);
+}
+
+#[test]
+fn what_was_told_is_written_before_what_is_asked() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(201));
+    page.fail();
+    let ticket = page.ask(Op::Cancel(key.clone()));
+    assert!(matches!(page.waiting[0].1, Op::Settle(..)));
+    assert!(matches!(page.waiting[1].1, Op::Cancel(_)));
+    page.commit_all();
+    assert!(!page.reply(ticket).as_ref().unwrap().accepted);
+    assert_eq!(page.rows[&key].state, State::Delivered);
+}
+
+#[test]
+fn a_claim_that_fails_is_tried_again_later_and_not_in_a_loop() {
+    let (mut page, key) = waiting();
+    page.now += 5_000;
+    page.tell(Event::Tick);
+    page.answer_query();
+    page.fail();
+    assert_eq!((page.queries, page.waiting.len()), (0, 0), "not at once");
+    assert!(page.deadline().is_some_and(|ms| ms > 1_000));
+    page.pass(MINUTE);
+    assert_eq!(page.sends(&key), 2);
+}
+
+// Time
+
+#[test]
+fn there_is_no_busy_loop_over_due_work_that_cannot_be_taken() {
+    let mut page = Page::new();
+    for n in 0..10 {
+        page.submit(&format!("a{n}"));
+        page.submit_with(named(&format!("m{n}"), patient()), false);
+    }
+    page.settle_down();
+    assert_eq!(page.sent.len(), PER_ORIGIN);
+    assert_ne!(page.deadline(), Some(0));
+    // Every deadline is followed by progress; `pass` counts.
+    page.pass(20_000);
+    assert_eq!(page.sent.len(), PER_ORIGIN);
+}
+
+#[test]
+fn a_page_with_nothing_to_wait_for_sets_no_timer() {
+    let mut page = Page::new();
+    assert_eq!(page.deadline(), None);
+    let key = page.submit("a");
+    page.commit();
+    page.answer(&key, status(201));
+    page.settle_down();
+    assert_eq!(page.deadline(), None);
+}
+
+#[test]
+fn a_wait_is_waited_in_parts_so_that_a_missed_event_costs_half_a_minute() {
+    let (mut page, key) = sending();
+    page.answer(&key, status_after(503, "7200"));
+    page.settle_down();
+    let mut ticks = 0;
+    while page.sends(&key) == 1 {
+        let next = page.deadline().unwrap();
+        assert!((1..=RECHECK).contains(&next));
+        page.now += next;
+        page.tell(Event::Tick);
+        page.settle_down();
+        ticks += 1;
+    }
+    assert!((240..330).contains(&ticks), "{ticks}");
+}
+
+#[test]
+fn a_clock_that_was_ahead_costs_no_more_than_the_wait_itself() {
+    for durable in [true, false] {
+        let mut page = Page::new();
+        page.skew = 365 * DAY as i64;
+        let mut keys = Vec::new();
+        for n in 0..PER_ORIGIN {
+            let mut record = named(&format!("a{n}"), patient());
+            record.budget_from = page.wall();
+            let key = page.submit_with(record, durable);
+            page.settle_down();
+            page.answer(&key, status(429));
+            page.settle_down();
+            keys.push(key);
+        }
+        page.skew = 0;
+        page.pass(2 * RECHECK);
+        for key in &keys {
+            assert!(page.sends(key) >= 2, "durable: {durable}");
+        }
+    }
+}
+
+#[test]
+fn reconnecting_brings_nobody_back_in_the_same_instant() {
+    let mut page = Page::new();
+    for n in 0..40 {
+        let mut record = named(&format!("m{n}"), patient());
+        record.request.url = format!("https://host{n}.test/");
+        let key = page.submit_with(record, false);
+        page.answer(&key, network_failure());
+    }
+    page.now += 1_000;
+    page.tell(Event::Online);
+    let mut due: Vec<u64> = page
+        .queue
+        .memory()
+        .map(|record| record.next_attempt_at.unwrap() - page.wall())
+        .collect();
+    assert!(due.iter().all(|wait| *wait <= 500));
+    due.sort_unstable();
+    due.dedup();
+    assert!(due.len() > 25, "{due:?}");
+}
+
+#[test]
+fn the_same_events_give_the_same_effects() {
+    let run = || {
+        let mut page = Page::new();
+        for n in 0..6 {
+            page.submit_with(named(&format!("a{n}"), Policy::patient()), n % 2 == 0);
+        }
+        page.settle_down();
+        for sent in page.sent.clone() {
+            page.answer(&sent.key, status(503));
+        }
+        page.pass(10 * MINUTE);
+        (page.sent, page.reports)
+    };
+    assert_eq!(run(), run());
+}
