@@ -1,0 +1,57 @@
+// `npm run size`: what a page downloads, and whether that is still within the budget.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { Failure, runMain } from "./lib/failure.mjs";
+import { dist } from "./lib/paths.mjs";
+
+/** In bytes, after brotli at its highest level. Raise one only together with a line that says what was bought. */
+const budgets = {
+  wasm: 34 * 1024,
+  script: 5 * 1024,
+};
+
+/** The first line is what the ten-line example of the README makes a page download. */
+const lines = [
+  { label: "resubmit (script + wasm)", files: ["index.js", "resubmit.wasm"], budget: budgets.wasm + budgets.script },
+  { label: "  resubmit.wasm", files: ["resubmit.wasm"], budget: budgets.wasm },
+  { label: "  index.js (face + glue)", files: ["index.js"], budget: budgets.script },
+];
+
+/** Prints the table; a `Failure` names what is above its budget. */
+export async function size() {
+  const rows = await Promise.all(lines.map(async (line) => ({ ...line, ...(await weigh(line.files)) })));
+  print(["", "raw", "gzip", "brotli", "budget"]);
+  for (const { label, raw, gzip, brotli, budget } of rows) print([label, ...[raw, gzip, brotli, budget].map(bytes)]);
+  const over = rows.filter(({ brotli, budget }) => brotli > budget);
+  if (over.length === 0) return;
+  throw new Failure(
+    `Above the budget: ${over.map(({ label, brotli, budget }) => `${label.trim()} by ${bytes(brotli - budget)} bytes`).join("; ")}.`,
+    "What costs is in CONTRIBUTING.md; the budgets stand in scripts/size.mjs.",
+  );
+}
+
+/**
+ * Files are compressed one by one, as a server sends them.
+ * @param {string[]} files
+ */
+async function weigh(files) {
+  const sum = { raw: 0, gzip: 0, brotli: 0 };
+  for (const file of files) {
+    const content = await readFile(join(dist, file));
+    sum.raw += content.length;
+    sum.gzip += gzipSync(content, { level: 9 }).length;
+    sum.brotli += brotliCompressSync(content, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: content.length },
+    }).length;
+  }
+  return sum;
+}
+
+const bytes = (/** @type {number} */ n) => n.toLocaleString("en");
+
+const print = (/** @type {string[]} */ [label, ...numbers]) =>
+  console.log(label.padEnd(26) + numbers.map((number) => number.padStart(10)).join(""));
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) await runMain(size);
