@@ -8,13 +8,28 @@ import { run } from "./lib/run.mjs";
 
 const parts = ["scripts", "www", "tests", "benches"];
 
-/** Type-checks them all. The face imports the generated glue: build first. */
+/** Type-checks them all, also after one failed. The face imports the generated glue: build first. */
 export async function types() {
   const files = (await Promise.all(parts.map(configs))).flat().sort();
   if (files.length === 0) throw new Failure("No tsconfig.json anywhere.");
+  let failed = 0;
   for (const file of files) {
+    const clean = await check(file);
+    if (!clean) failed++;
+    console.log(`  ${relative(root, file)}: ${clean ? "no type errors" : "FAILED"}`);
+  }
+  console.log(`types: ${files.length - failed} passed, ${failed} failed`);
+  if (failed > 0) throw new Failure("There are type errors.");
+}
+
+/** @param {string} file */
+async function check(file) {
+  try {
     await run(join(root, "node_modules", ".bin", "tsc"), ["--noEmit", "--project", file]);
-    console.log(`  ${relative(root, file)}: no type errors`);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
   }
 }
 
