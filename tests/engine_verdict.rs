@@ -993,12 +993,12 @@ fn what_each_answer_makes_of_the_row() {
         at(Parked, HookFailed, true, 2),
     );
     answers(
-        "blocked by the page's policy: nothing was sent",
+        "blocked by the page's policy: a redirect that it forbids looks the same",
         &Answer::Failure(Failure {
             blocked_by_csp: true,
             ..Failure::default()
         }),
-        at(Parked, BlockedByCsp, false, 1),
+        at(Parked, BlockedByCsp, true, 1),
         at(Parked, BlockedByCsp, true, 2),
     );
 }

@@ -84,7 +84,7 @@ words! {
         Unexpected = "unexpected",
         /// Parked: the server stored a failure under this key and will answer it again.
         ReplayedFailure = "replayed-failure",
-        /// Parked: the page's Content-Security-Policy forbids the URL. Nothing was sent.
+        /// Parked: the page's Content-Security-Policy forbids the URL, or where it redirects to.
         BlockedByCsp = "blocked-by-csp",
         /// Parked: the application's hook threw or hung over a 2xx.
         HookFailed = "hook-failed",

@@ -399,9 +399,12 @@ impl Record {
 
 /// Whether an attempt's end proves that this attempt changed nothing at the server: a 4xx other than 408 and 409, or
 /// a failure that never left the machine. A 4xx after a redirect is the next page's, and says nothing about the POST.
+///
+/// A violation of `connect-src` is no proof: a redirect that the policy forbids is reported under the URL that was asked,
+/// when the server has acted already (seen in Chromium 156).
 fn put_back(answer: &Answer, verdict: &Verdict) -> bool {
     match (answer, verdict) {
-        (_, Verdict::NotSent | Verdict::Parked(Reason::BlockedByCsp)) => true,
+        (_, Verdict::NotSent) => true,
         (_, Verdict::Offline { never_left }) => *never_left,
         (
             Answer::Response(Head {

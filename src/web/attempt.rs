@@ -40,10 +40,12 @@ pub struct Ended {
     pub response: Option<Response>,
 }
 
-/// Follows a `fetch` that was called to its end. `excerpt_always`: also of a success, for its receipt.
+/// Follows a `fetch` that was called to its end. `excerpt_always`: also of a success, for its receipt. `timeout`: when
+/// the attempt ends; a head that came before that is an answer, however long its body takes.
 pub async fn follow(
     promise: Promise,
     excerpt_always: bool,
+    timeout: u64,
     blocked_by_csp: impl Fn() -> bool,
     elapsed: impl Fn() -> u64,
 ) -> Ended {
@@ -51,7 +53,9 @@ pub async fn follow(
     match JsFuture::from(promise).await {
         Ok(response) => {
             let response: Response = response.unchecked_into();
-            let head = head(&response, excerpt_always).await;
+            let left = timeout.saturating_sub(elapsed()) / 2;
+            let patience = u32::try_from(left).unwrap_or(EXCERPT_MS).min(EXCERPT_MS);
+            let head = head(&response, excerpt_always, patience).await;
             Ended {
                 answer: Answer::Response(head),
                 response: Some(response),
@@ -78,14 +82,14 @@ pub async fn follow(
     }
 }
 
-async fn head(response: &Response, excerpt_always: bool) -> Head {
+async fn head(response: &Response, excerpt_always: bool, patience: u32) -> Head {
     let headers = response.headers();
     let header = |name: &str| headers.get(name).ok().flatten();
     let status = response.status();
     let content_type = header("content-type");
     let wanted = excerpt_always || !response.ok();
     let excerpt = if wanted && content_type.as_deref().is_some_and(is_text) {
-        within(EXCERPT_MS, excerpt(response)).await.flatten()
+        within(patience, excerpt(response)).await.flatten()
     } else {
         None
     };

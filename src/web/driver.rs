@@ -15,6 +15,7 @@ use super::store::{StorageError, Store};
 use super::task::spawn;
 use crate::engine::queue::{Due, Ticket};
 use crate::engine::table::Table;
+use crate::engine::text::cut;
 use crate::engine::{
     Applied, Code, Effect, Error, Event, Intent, Key, Op, OutboxOptions, Queue, Record, Report,
     SubmitOptions,
@@ -197,7 +198,10 @@ impl Driver {
             move |event| {
                 if let Some(driver) = driver.upgrade() {
                     let text = |name: &str| get(&event, name).as_string().unwrap_or_default();
-                    if text("effectiveDirective") == "connect-src" {
+                    // A policy that only reports forbids nothing.
+                    if text("effectiveDirective") == "connect-src"
+                        && text("disposition") == "enforce"
+                    {
                         driver.blocked.borrow_mut().push(text("blockedURI"));
                     }
                 }
@@ -631,10 +635,12 @@ impl Driver {
         let durable = !self.queue.borrow().in_memory(&key);
         let begun = env().mono;
         spawn(async move {
+            let timeout = record.policy.attempt_timeout(record.request.body_bytes);
             let url = record.request.url;
             let ended = follow(
                 promise,
                 durable,
+                timeout,
                 || driver.is_blocked(&url),
                 || env().mono.saturating_sub(begun),
             )
@@ -650,12 +656,11 @@ impl Driver {
         });
     }
 
-    /// Whether a violation of `connect-src` named this URL, or its origin, which is all that is told of a redirect.
+    /// Whether a violation of `connect-src` named this URL. Some engines tell the origin alone of a redirect: that is no
+    /// match.
     fn is_blocked(&self, url: &str) -> bool {
-        self.blocked
-            .borrow()
-            .iter()
-            .any(|blocked| !blocked.is_empty() && url.starts_with(blocked.as_str()))
+        let (url, _) = cut(url, b"#");
+        self.blocked.borrow().iter().any(|blocked| blocked == url)
     }
 
     fn forget_attempt(&self, key: &Key, fence: u64) -> Option<AbortController> {
