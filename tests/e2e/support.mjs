@@ -22,18 +22,30 @@ export const args = [
   "--disable-sync",
 ];
 
-/** The reference server with the package and the test page. `options`: the server's own. */
-export function startServer(options = {}) {
+/** @import { BrowserContext, Page } from "playwright-core" */
+/** @import { Options, Server } from "../../www/server/server.mjs" */
+
+/**
+ * The reference server with the package and the test pages.
+ * @param {Options & { headers?: Record<string, string> }} [options] the server's own, and headers of every file
+ */
+export function startServer({ headers = {}, ...options } = {}) {
   return createServer({
     mounts: [
-      { prefix: "/dist/", dir: join(root, "dist") },
-      { prefix: "/t/", dir: join(root, "tests/e2e/pages") },
+      { prefix: "/dist/", dir: join(root, "dist"), headers },
+      { prefix: "/t/", dir: join(root, "tests/e2e/pages"), headers },
     ],
     ...options,
   });
 }
 
-/** Scripts what a route does with its next arrivals. */
+/**
+ * Scripts what a route does with its next arrivals.
+ * @param {Server} server
+ * @param {string} route
+ * @param {any[]} script
+ * @param {any} [then]
+ */
 export function faults(server, route, script, then = "ok") {
   server.faults.put({ route, script, then });
 }
@@ -43,7 +55,7 @@ export async function newProfile() {
   const dir = await mkdtemp(join(tmpdir(), "resubmit-profile-"));
   return {
     dir,
-    launch: (options = {}) =>
+    launch: (/** @type {Parameters<typeof chromium.launchPersistentContext>[1]} */ options = {}) =>
       chromium.launchPersistentContext(dir, {
         executablePath,
         headless: true,
@@ -55,7 +67,12 @@ export async function newProfile() {
   };
 }
 
-/** Opens the test page with an outbox. */
+/**
+ * Opens the test page with an outbox.
+ * @param {BrowserContext} context
+ * @param {Server} server
+ * @param {object} [options] the outbox's
+ */
 export async function openPage(context, server, options = {}) {
   const page = await context.newPage();
   page.on("pageerror", (error) => console.error("pageerror:", error));
@@ -64,26 +81,38 @@ export async function openPage(context, server, options = {}) {
   return page;
 }
 
-/** Loads (or loads again) the test page and opens its outbox. */
+/**
+ * Loads (or loads again) the test page and opens its outbox.
+ * @param {Page} page
+ * @param {Server} server
+ * @param {object} [options] the outbox's
+ */
 export async function gotoPage(page, server, options = {}) {
   await page.goto(server.url + "/t/index.html");
   await page.waitForFunction(() => "resubmit" in window);
   await page.evaluate((options) => {
-    window.open_(options);
+    /** @type {any} */ (window).open_(options);
   }, options);
 }
 
 /** A schedule quick enough for tests: everything is a deadline of the product, nothing a sleep of the test. */
 export const quick = { delaysMs: [50, 100, 200], maxAttempts: 8, attemptTimeoutMs: 1_000 };
 
-/** Everything that an outbox has on the disk. */
+/**
+ * Everything that an outbox has on the disk.
+ * @param {Page} page
+ */
 export function dump(page, name = "resubmit") {
   return page.evaluate(async (name) => {
-    await resubmit.createOutbox({ name }).ready;
+    await /** @type {any} */ (window).resubmit.createOutbox({ name }).ready;
     const open = indexedDB.open("resubmit:" + name);
     await new Promise((resolve) => (open.onsuccess = resolve));
-    const all = (store) =>
-      new Promise((resolve) => (open.result.transaction(store).objectStore(store).getAll().onsuccess = ({ target }) => resolve(target.result)));
+    /** @returns {Promise<any[]>} */
+    const all = (/** @type {string} */ store) =>
+      new Promise((resolve) => {
+        const rows = open.result.transaction(store).objectStore(store).getAll();
+        rows.onsuccess = () => resolve(rows.result);
+      });
     const dumped = { intents: await all("intents"), bodies: (await all("bodies")).map((body) => [...body]) };
     open.result.close();
     return dumped;
