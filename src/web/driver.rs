@@ -290,6 +290,10 @@ impl Driver {
         joined: impl FnOnce() + 'static,
     ) -> Watch {
         let watch = Watch::new();
+        if self.closed.get() {
+            watch.reject(&Error::new(Code::Closed, "the outbox was closed"));
+            return watch;
+        }
         let submitted = watch.clone();
         self.freezing
             .borrow_mut()

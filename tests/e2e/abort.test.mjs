@@ -1,25 +1,15 @@
 // Ending it: at once, by identity, in every phase, leaving nothing behind.
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { faults, newProfile, openPage, quick, startServer } from "./support.mjs";
+import { beforeEach } from "node:test";
+import { stage, test } from "./stage.mjs";
+import { dump, faults, gotoBare, openPage, quick } from "./support.mjs";
 
-let profile, context, server, page;
-
-before(async () => {
-  profile = await newProfile();
-  context = await profile.launch();
-});
-after(async () => {
-  await context.close();
-  await profile.remove();
-});
+const on = stage();
+const policy = { ...quick, delaysMs: [60_000], jitter: "none", attemptTimeoutMs: 60_000 };
+let server, page;
 beforeEach(async () => {
-  server = await startServer();
-  page = await openPage(context, server, { policy: { ...quick, delaysMs: [60_000], jitter: "none", attemptTimeoutMs: 60_000 } });
-});
-afterEach(async () => {
-  await page.close();
-  await server.close();
+  server = on.server;
+  page = await openPage(on.context, server, { policy });
 });
 
 const posts = () => server.log.entries().filter(({ method }) => method === "POST");
@@ -55,6 +45,84 @@ for (const phase of ["at once", "stored", "attempted", "waiting"]) {
   });
 }
 
+test("abort while the module loads: nothing of it is ever stored or sent; what was detached is", async () => {
+  server.faults.put({ method: "GET", route: "/dist/resubmit.wasm", script: [{ type: "slow", ms: 500 }] });
+  await gotoBare(page, server);
+  const ended = await page.evaluate(async (policy) => {
+    // Another URL, which is in no cache.
+    const outbox = open_({ policy, wasm: "/dist/resubmit.wasm?slow" });
+    const controller = new AbortController();
+    const aborted = outbox.submit("/orders", { json: { n: 1 } }, { signal: controller.signal });
+    const cancelled = outbox.submit("/orders", { json: { n: 2 } });
+    const detached = outbox.submit("/orders", { json: { n: 3 } });
+    const later = outbox.submit("/orders", { json: { n: 4 } }, { signal: controller.signal, onAbort: "detach" });
+    let loaded = false;
+    outbox.ready.then(() => (loaded = true));
+    const reason = {};
+    controller.abort(reason);
+    detached.detach();
+    const same = [await aborted.outcome.catch((error) => error === reason), await later.outcome.catch((error) => error === reason), !loaded];
+    const truth = await cancelled.cancel("mine");
+    await listed((all) => all.some(({ key, state }) => key === detached.key && state === "delivered"));
+    const list = await listed((all) => all.every(({ state }) => state !== "pending" && state !== "sending"));
+    return { same, truth, cancelled: await cancelled.outcome.catch((error) => error), sent: list.map(({ key }) => key), detached: detached.key };
+  }, policy);
+  assert.deepEqual(ended.same, [true, true, true]);
+  assert.deepEqual(ended.truth, { cancelled: true, maybeDelivered: false });
+  assert.equal(ended.cancelled, "mine");
+  // Not even stored yet, so an abort that would detach ends it too.
+  assert.deepEqual(ended.sent, [ended.detached]);
+  assert.deepEqual(server.ledger(), [{ key: ended.detached, arrivals: 1, orders: 1 }]);
+});
+
+test("abort while it is being stored: at once, though the store is busy; the row ends with it, and nothing is sent", async () => {
+  await page.evaluate(() => outbox.ready);
+  const other = await on.context.newPage();
+  await gotoBare(other, server);
+  await other.evaluate(() => holdStores());
+  const results = await page.evaluate(async () => {
+    const results = [];
+    for (const reason of [new Error("mine"), null, undefined]) {
+      const controller = new AbortController();
+      const submission = outbox.submit("/orders", { json: {} }, { signal: controller.signal });
+      // The request is read and the write is on its way.
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      controller.abort(reason);
+      const task = new Promise((resolve) => setTimeout(resolve, 0, "later"));
+      results.push(await Promise.race([submission.outcome.catch((error) => Object.is(error, controller.signal.reason)), task]));
+    }
+    return results;
+  });
+  assert.deepEqual(results, [true, true, true]);
+  await other.evaluate(() => void letGo());
+  // Behind them in the store: when this is delivered, they are over.
+  assert.equal(await page.evaluate(async () => (await outbox.submit("/orders", { json: {} }).outcome).status), "delivered");
+  const { intents, bodies } = await dump(page);
+  assert.ok(intents.every(({ state }) => state === "cancelled" || state === "delivered"), JSON.stringify(intents));
+  assert.deepEqual(bodies, []);
+  assert.equal(posts().length, 1);
+});
+
+test("case 41: abort of what waits for a free connection: it never goes", async () => {
+  faults(server, "/orders", [{ type: "slow", ms: 600 }, { type: "slow", ms: 600 }, { type: "slow", ms: 600 }, { type: "slow", ms: 600 }]);
+  const ended = await page.evaluate(async () => {
+    const ahead = Array.from({ length: 4 }, () => outbox.submit("/orders", { json: {} }));
+    await Promise.all(ahead.map((each) => next(each, "attempted")));
+    const controller = new AbortController();
+    const behind = outbox.submit("/orders", { json: { behind: true } }, { signal: controller.signal });
+    await behind.stored;
+    controller.abort("enough");
+    const reason = await behind.outcome.catch((error) => error);
+    const truth = await behind.cancel();
+    await Promise.all(ahead.map(({ outcome }) => outcome));
+    const last = await outbox.submit("/orders", { json: {} }).outcome;
+    return { reason, truth, last: last.status };
+  });
+  assert.deepEqual(ended, { reason: "enough", truth: { cancelled: true, maybeDelivered: false }, last: "delivered" });
+  assert.equal(server.orders().length, 5);
+  assert.ok(server.orders().every(({ text }) => !text.includes("behind")));
+});
+
 test("a signal that is aborted already: nothing is stored or sent", async () => {
   const result = await page.evaluate(async () => {
     const submission = outbox.submit("/orders", { json: {} }, { signal: AbortSignal.abort("early") });
@@ -79,11 +147,44 @@ test("cancel tells the truth, and a finished answer wins", async () => {
   const delivered = await page.evaluate(async () => {
     const submission = outbox.submit("/orders", { json: {} });
     await new Promise((resolve) => submission.addEventListener("settled", resolve, { once: true }));
-    return { truth: await submission.cancel().catch(({ code }) => code), ended: (await submission.outcome).status };
+    const truth = await submission.cancel();
+    const ended = (await submission.outcome).status;
+    // Shown, and its receipt gone: no other answer.
+    await outbox.acknowledge(submission.key);
+    return { truth, ended, late: await submission.cancel() };
   });
-  assert.equal(delivered.ended, "delivered");
-  // The receipt is there still, or was shown and is gone.
-  assert.ok(delivered.truth === "unknown-key" || delivered.truth.cancelled === false, JSON.stringify(delivered.truth));
+  assert.deepEqual(delivered, {
+    truth: { cancelled: false, maybeDelivered: true },
+    ended: "delivered",
+    late: { cancelled: false, maybeDelivered: true },
+  });
+});
+
+test("cancel in each state: whether it is given up, and whether it may have arrived", async () => {
+  faults(server, "/busy", [{ type: "status", status: 429 }]);
+  faults(server, "/hangs", [{ type: "hang" }]);
+  faults(server, "/refuses", [{ type: "status", status: 422 }]);
+  faults(server, "/parks", [{ type: "replayed", status: 500 }]);
+  const truths = await page.evaluate(async () => {
+    const cancel = async (url, type) => {
+      const submission = outbox.submit(url, { json: {} });
+      await next(submission, type);
+      return [await submission.cancel(), (await submission.outcome.catch((error) => error)).name ?? "outcome"];
+    };
+    return {
+      // A 429 proves that nothing was done.
+      waiting: await cancel("/busy", "waiting"),
+      sending: await cancel("/hangs", "attempted"),
+      refused: await cancel("/refuses", "settled"),
+      parked: await cancel("/parks", "settled"),
+    };
+  });
+  assert.deepEqual(truths, {
+    waiting: [{ cancelled: true, maybeDelivered: false }, "AbortError"],
+    sending: [{ cancelled: true, maybeDelivered: true }, "AbortError"],
+    refused: [{ cancelled: false, maybeDelivered: false }, "outcome"],
+    parked: [{ cancelled: true, maybeDelivered: true }, "outcome"],
+  });
 });
 
 test("detach ends the reporting; the intent goes on", async () => {
@@ -119,56 +220,4 @@ test("outbox.fetch resolves with the browser's own response, also of a refusal",
     return [refused.status, await refused.text(), made.status, made instanceof Response];
   });
   assert.deepEqual(answers, [422, "no tea left", 201, true]);
-});
-
-test("submitWithRetry: one key, its outcomes, its abort, and nothing left", async () => {
-  const results = await page.evaluate(async () => {
-    const { submitWithRetry } = resubmit;
-    const policy = { baseMs: 5, ceilingMs: 10 };
-    const keys = new Set();
-    const statuses = [503, 0, 201];
-    const send = async ({ key, attempt, signal }) => {
-      keys.add(key);
-      if (!(signal instanceof AbortSignal)) throw new Error("no signal");
-      const status = statuses[attempt - 1];
-      if (!status) throw new TypeError("any");
-      return new Response(null, { status });
-    };
-    const delivered = await submitWithRetry(send, null, null, policy);
-    const parked = await submitWithRetry(async () => new Response(null, { status: 500 }), "my-own", null, policy);
-    const refused = await submitWithRetry(async () => new Response("no", { status: 422 }), null, null, policy);
-    const timedOut = await submitWithRetry(() => new Promise(() => {}), null, null, { ...policy, attemptTimeoutMs: 50, maxAttempts: 2 });
-    let sends = 0;
-    const controller = new AbortController();
-    const reason = { any: "reason" };
-    const aborted = submitWithRetry(async () => (sends++, new Response(null, { status: 503 })), null, controller.signal, { baseMs: 200, ceilingMs: 200, jitter: "none" });
-    while (sends === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-    controller.abort(reason);
-    const same = await aborted.catch((error) => error === reason);
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    const wrong = await submitWithRetry(send, "not a key!", null, policy).catch(({ code, message }) => [code, message]);
-    const unknown = await submitWithRetry(send, null, null, { maxAttempt: 3 }).catch(({ code, message }) => [code, message]);
-    return {
-      keys: keys.size,
-      delivered: [delivered.status, delivered.attempts],
-      parked: [parked.status, parked.reason, parked.key, parked.attempts],
-      refused: [refused.status, refused.reason, await refused.response.text()],
-      timedOut: [timedOut.status, timedOut.reason, timedOut.attempts],
-      same,
-      sends,
-      wrong,
-      unknown,
-    };
-  });
-  assert.deepEqual(results, {
-    keys: 1,
-    delivered: ["delivered", 3],
-    parked: ["parked", "attempts-exhausted", "my-own", 4],
-    refused: ["refused", "invalid", "no"],
-    timedOut: ["parked", "attempts-exhausted", 2],
-    same: true,
-    sends: 1,
-    wrong: ["bad-option", "options.key: expected 1 to 255 characters of A-Z, a-z, 0-9, - and _"],
-    unknown: ["bad-option", "policy.maxAttempt: unknown here"],
-  });
 });

@@ -75,7 +75,6 @@ export async function newProfile() {
  */
 export async function openPage(context, server, options = {}) {
   const page = await context.newPage();
-  page.on("pageerror", (error) => console.error("pageerror:", error));
   if (process.env.CONSOLE) page.on("console", (message) => console.error("console:", message.text()));
   await gotoPage(page, server, options);
   return page;
@@ -88,11 +87,20 @@ export async function openPage(context, server, options = {}) {
  * @param {object} [options] the outbox's
  */
 export async function gotoPage(page, server, options = {}) {
-  await page.goto(server.url + "/t/index.html");
-  await page.waitForFunction(() => "resubmit" in window);
+  await gotoBare(page, server);
   await page.evaluate((options) => {
     /** @type {any} */ (window).open_(options);
   }, options);
+}
+
+/**
+ * Loads the test page alone; it opens no outbox.
+ * @param {Page} page
+ * @param {Server} server
+ */
+export async function gotoBare(page, server) {
+  await page.goto(server.url + "/t/index.html");
+  await page.waitForFunction(() => "resubmit" in window);
 }
 
 /** A schedule quick enough for tests: everything is a deadline of the product, nothing a sleep of the test. */

@@ -18,6 +18,8 @@ export function createOutbox(options = {}) {
 class Outbox extends EventTarget {
   #options;
   #gone;
+  /** @type {(() => void) | undefined} */
+  #untrap;
   /** @type {Core | undefined} */
   #core;
   /** @type {Promise<Core>} */
@@ -28,6 +30,8 @@ class Outbox extends EventTarget {
   /** Submissions that the module has not answered yet. @type {Set<Submission>} */
   #unheard = new Set();
   #intents;
+  /** Of the load that was tried last. @type {Promise<any>} */
+  ready = /** @type {any} */ (undefined);
 
   /**
    * @param {any} options
@@ -40,9 +44,7 @@ class Outbox extends EventTarget {
     this.#gone = gone;
     this.#intents = new Intents(() => this.#core?.intents());
     this.#opened = this.#open();
-    this.ready = this.#opened.then((core) => core.ready());
-    this.ready.catch(() => {});
-    if (inBrowser) whenTrapped((error) => this.#trapped(error));
+    if (inBrowser) this.#untrap = whenTrapped((error) => this.#trapped(error));
   }
 
   get intents() {
@@ -56,7 +58,7 @@ class Outbox extends EventTarget {
   /** @returns {Promise<Core>} */
   #open() {
     const opened = init(this.#options.wasm).then(() => {
-      if (this.#closed) throw new ResubmitError("closed", "the outbox was closed");
+      if (this.#closed) throw closed();
       try {
         this.#core = new Core(this.#options.rest, (/** @type {any[]} */ ...told) => this.#told(...told));
       } catch (error) {
@@ -65,7 +67,8 @@ class Outbox extends EventTarget {
       this.#intents.changed();
       return this.#core;
     });
-    opened.catch(() => {});
+    this.ready = opened.then((core) => core.ready());
+    this.ready.catch(() => {});
     return opened;
   }
 
@@ -87,6 +90,7 @@ class Outbox extends EventTarget {
   async #call(call, key) {
     // A load that failed is tried again with the next call.
     const core = await this.#opened.catch(() => (this.#opened = this.#open()));
+    if (this.#closed) throw closed(key);
     try {
       return await call(core);
     } catch (error) {
@@ -173,10 +177,16 @@ class Outbox extends EventTarget {
   }
 
   close() {
+    if (this.#closed) return;
     this.#closed = true;
     this.#gone();
-    this.#fail(new ResubmitError("closed", "the outbox was closed"));
-    this.#core?.close();
+    this.#untrap?.();
+    this.#fail(closed());
+    const core = this.#core;
+    this.#core = undefined;
+    core?.close();
+    // Later, since a listener may have closed it: the module is still at it then.
+    if (core) queueMicrotask(() => core.free());
   }
 
   /** What is told of its key is told to it from now on. @param {Submission} submission */
@@ -249,8 +259,17 @@ class Intents {
     this.#queued = true;
     queueMicrotask(() => {
       this.#queued = false;
-      if (this.#refresh()) for (const listener of [...this.#listeners]) listener(this.#current);
+      if (this.#refresh()) for (const listener of [...this.#listeners]) this.#call(listener);
     });
+  }
+
+  /** As an event would: what one listener throws is none of the others' business. @param {Function} listener */
+  #call(listener) {
+    try {
+      listener(this.#current);
+    } catch (error) {
+      reportError(error);
+    }
   }
 
   #refresh() {
@@ -299,9 +318,19 @@ function freeze(input, { json, signal, ...init }) {
 
 /** @param {unknown} value @param {string} field */
 function asJson(value, field) {
-  const text = JSON.stringify(value);
-  if (text === undefined) throw new ResubmitError("bad-option", field + ": expected what JSON can say");
+  let text, cause;
+  try {
+    text = JSON.stringify(value);
+  } catch (thrown) {
+    cause = thrown;
+  }
+  if (text === undefined) throw new ResubmitError("bad-option", field + ": expected what JSON can say", { cause });
   return text;
+}
+
+/** @param {string} [key] */
+function closed(key) {
+  return new ResubmitError("closed", "the outbox was closed", { key });
 }
 
 /** @param {any} cause @param {string} key */

@@ -10,19 +10,26 @@ import { init, whenTrapped } from "./load.js";
  */
 export async function submitWithRetry(send, key, signal, policy) {
   signal?.throwIfAborted();
-  /** @type {(() => void)[]} */
-  const undo = [];
+  /** @type {{ over: boolean, loop?: Loop | undefined }} */
+  const run = { over: false };
+  let abort = () => {};
+  let untrap = () => {};
+  const ended = new Promise((_, reject) => {
+    abort = () => reject(signal?.reason);
+    untrap = whenTrapped((error) => {
+      // Of no use any more, not even to be ended.
+      run.loop = undefined;
+      reject(error);
+    });
+  });
+  signal?.addEventListener("abort", abort);
   try {
-    return await Promise.race([
-      new Promise((_, reject) => {
-        const abort = () => reject(signal?.reason);
-        signal?.addEventListener("abort", abort);
-        undo.push(whenTrapped(reject), () => signal?.removeEventListener("abort", abort));
-      }),
-      run(send, key, policy, undo),
-    ]);
+    return await Promise.race([ended, start(send, key, policy, run)]);
   } finally {
-    for (const each of undo) each();
+    run.over = true;
+    run.loop?.abort();
+    untrap();
+    signal?.removeEventListener("abort", abort);
   }
 }
 
@@ -30,18 +37,15 @@ export async function submitWithRetry(send, key, signal, policy) {
  * @param {Function} send
  * @param {string | null | undefined} key
  * @param {any} policy
- * @param {(() => void)[]} undo What ends the loop.
+ * @param {{ over: boolean, loop?: Loop | undefined }} run
  */
-async function run(send, key, policy, undo) {
-  let over = false;
-  undo.push(() => (over = true));
+async function start(send, key, policy, run) {
   await init();
   // Aborted while the module was loading.
-  if (over) return new Promise(() => {});
+  if (run.over) return new Promise(() => {});
   try {
-    const loop = new Loop(send, key ?? undefined, policy);
-    undo.push(() => loop.abort());
-    return await loop.outcome();
+    run.loop = new Loop(send, key ?? undefined, policy);
+    return await run.loop.outcome();
   } catch (error) {
     throw fromCore(error);
   }

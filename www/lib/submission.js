@@ -28,6 +28,8 @@ export class Submission extends EventTarget {
   #abort = () => {};
   /** @type {{ reason: unknown } | undefined} */
   #cancelled;
+  /** How it ended, if it did. @type {any} */
+  #how;
 
   /**
    * @param {any} outbox What carries out its calls.
@@ -62,6 +64,9 @@ export class Submission extends EventTarget {
 
   /** @param {unknown} [reason] */
   async cancel(reason = new DOMException("The submission was cancelled.", "AbortError")) {
+    const how = this.#how;
+    // Its row may be gone by now.
+    if (how && how.status !== "parked") return { cancelled: how.status === "cancelled", maybeDelivered: how.maybeDelivered };
     this.#cancelled ??= { reason };
     try {
       const result = await this.#outbox.cancel(this.key);
@@ -110,6 +115,7 @@ export class Submission extends EventTarget {
   /** @param {any} outcome */
   settle(outcome) {
     this.#abort();
+    this.#how = outcome;
     if (outcome.status === "cancelled" && this.#cancelled) this.#outcome.reject?.(this.#cancelled.reason);
     else this.#outcome.resolve?.(outcome);
     this.#ended = outcome.status === "delivered" || outcome.status === "cancelled";

@@ -34,3 +34,20 @@ window.listed = (when, of = window.outbox) =>
 
 /** The list of intents, as soon as there are some and none waits or is sent. */
 window.allSettled = (of) => window.listed((all) => all.length > 0 && all.every(({ state }) => state !== "pending" && state !== "sending"), of);
+
+/** Keeps the stores of an outbox to this page, in one transaction that does not end before `letGo` is called. */
+window.holdStores = async (name = "resubmit") => {
+  const open = indexedDB.open("resubmit:" + name);
+  await new Promise((resolve) => (open.onsuccess = resolve));
+  const store = open.result.transaction(["intents", "bodies"], "readwrite").objectStore("intents");
+  let held = true;
+  window.letGo = () => (held = false);
+  await new Promise((begun) => {
+    const again = () => {
+      begun();
+      if (held) store.count().onsuccess = again;
+      else open.result.close();
+    };
+    store.count().onsuccess = again;
+  });
+};
