@@ -1,28 +1,18 @@
 // What can't be sent is the caller's error: said with the field's name, before anything is stored or sent.
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { dump, faults, newProfile, openPage, quick, startServer } from "./support.mjs";
+import { readFile } from "node:fs/promises";
+import { beforeEach } from "node:test";
+import { stage, test } from "./stage.mjs";
+import { dump, faults, gotoPage, openPage, quick } from "./support.mjs";
 
-let profile, context, server, page;
-
-before(async () => {
-  profile = await newProfile();
-  context = await profile.launch();
-});
-after(async () => {
-  await context.close();
-  await profile.remove();
-});
+const on = stage();
+let server, page;
 beforeEach(async () => {
-  server = await startServer();
-  page = await openPage(context, server, { policy: quick, maxBodyBytes: 100_000 });
-});
-afterEach(async () => {
-  await page.close();
-  await server.close();
+  server = on.server;
+  page = await openPage(on.context, server, { policy: quick, maxBodyBytes: 100_000 });
 });
 
-const posts = () => server.log.entries().filter(({ method }) => method === "POST");
+const posts = () => on.posts();
 
 /** Submits in the page and resolves with `[code, message]` of what both promises reject with. `make`: the arguments. */
 const rejected = (make, argument) =>
@@ -47,6 +37,19 @@ const bad = [
   ["a scheme that is no http", () => ["data:text/plain,x"], "bad-request", /^url: /],
   ["a body above maxBodyBytes", () => ["/orders", { body: new Uint8Array(100_001) }], "too-large", /^body: /],
   ["JSON that is none", () => ["/orders", { json: () => {} }], "bad-option", /^init\.json: /],
+  ["JSON that goes round in circles", () => ["/orders", { json: (() => ((window.circle = {}), (circle.self = circle)))() }], "bad-option", /^init\.json: /],
+  ["meta that JSON can't say", () => ["/orders", {}, { meta: 1n }], "bad-option", /^options\.meta: /],
+  ["meta that is a function", () => ["/orders", {}, { meta: () => {} }], "bad-option", /^options\.meta: /],
+  ["a Request that was used", () => [(() => ((window.used = new Request("/orders", { method: "POST", body: "x" })), used.text(), used))()], "bad-request", /^request: /],
+  ["a URL that is none", () => ["http://"], "bad-request", /^request: /],
+  ["a method that is forbidden", () => ["/orders", { method: "CONNECT" }], "bad-request", /^request: /],
+  ["an empty key", () => ["/orders", {}, { key: "" }], "bad-option", /^options\.key: /],
+  ["a key that is too long", () => ["/orders", {}, { key: "x".repeat(256) }], "bad-option", /^options\.key: /],
+  ["onMaybeDelivered of no meaning", () => ["/orders", {}, { onMaybeDelivered: "hope" }], "bad-option", /^options\.onMaybeDelivered: /],
+  ["durable that is no boolean", () => ["/orders", {}, { durable: "yes" }], "bad-option", /^options\.durable: /],
+  ["a delay of no number", () => ["/orders", {}, { policy: { delaysMs: [1, NaN] } }], "bad-option", /^options\.policy\.delaysMs/],
+  ["an endless delay", () => ["/orders", {}, { policy: { baseMs: Infinity } }], "bad-option", /^options\.policy\.baseMs: /],
+  ["a preset of no name", () => ["/orders", {}, { policy: { preset: "eager" } }], "bad-option", /^options\.policy\.preset: /],
   ["an unknown option", () => ["/orders", {}, { retries: 3 }], "bad-option", /^options\.retries: /],
   ["a key with a space", () => ["/orders", {}, { key: "a b" }], "bad-option", /^options\.key: /],
   ["a policy of no name", () => ["/orders", {}, { policy: "eager" }], "bad-option", /^options\.policy: /],
@@ -89,38 +92,6 @@ test("options of the outbox that are wrong reject ready and every submission", a
   assert.equal(posts().length, 0);
 });
 
-test("every kind of body is buffered: all attempts have the same bytes and type", async () => {
-  const kinds = {
-    text: () => ({ body: "tea" }),
-    json: () => ({ json: { item: "tea" } }),
-    bytes: () => ({ body: new Uint8Array([1, 2, 3]) }),
-    blob: () => ({ body: new Blob(["tea"], { type: "text/x-tea" }) }),
-    search: () => ({ body: new URLSearchParams({ item: "tea & milk" }) }),
-    form: () => {
-      const body = new FormData();
-      body.append("item", new File(["tea"], "t.txt"));
-      return { body };
-    },
-    stream: () => ({ body: new Blob(["streamed tea"]).stream(), headers: { "content-type": "text/plain" } }),
-    request: () => ({ request: new Request("/orders", { method: "POST", body: "requested tea" }) }),
-  };
-  for (const [name, make] of Object.entries(kinds)) {
-    server.log.clear?.();
-    faults(server, "/orders", [{ type: "status", status: 503 }, { type: "status", status: 503 }]);
-    const before = posts().length;
-    const status = await page.evaluate(async (source) => {
-      const { request = "/orders", ...init } = (0, eval)(source)();
-      return (await outbox.submit(request, init).outcome).status;
-    }, `(${make})`);
-    assert.equal(status, "delivered", name);
-    const mine = posts().slice(before);
-    assert.ok(mine.length >= 3, name);
-    assert.equal(new Set(mine.map(({ bodySha256, contentType, bodyLength }) => [bodySha256, contentType, bodyLength].join())).size, 1, name);
-    assert.equal(new Set(mine.map(({ idempotencyKey }) => idempotencyKey)).size, 1, name);
-    assert.ok(mine[0].bodyLength > 0, name);
-  }
-});
-
 test("the application's own key: the same bytes are the same submission, other bytes an error", async () => {
   faults(server, "/orders", [{ type: "status", status: 503 }]);
   const said = await page.evaluate(async () => {
@@ -140,6 +111,30 @@ test("the application's own key: the same bytes are the same submission, other b
   assert.equal(server.orders().length, 1);
 });
 
+test("the application's own key is known after a reload, and its bytes still count", async () => {
+  faults(server, "/orders", [{ type: "status", status: 503 }], "repeat-last");
+  const waits = { policy: { ...quick, delaysMs: [60_000], jitter: "none" } };
+  await gotoPage(page, server, waits);
+  await page.evaluate(() => next(outbox.submit("/orders", { json: { item: "tea" } }, { key: "order-18" }), "waiting"));
+  await gotoPage(page, server, waits);
+  const said = await page.evaluate(async () => {
+    const again = outbox.submit("/orders", { json: { item: "tea" } }, { key: "order-18" });
+    const stored = await again.stored;
+    const others = [
+      outbox.submit("/orders", { json: { item: "coffee" } }, { key: "order-18" }),
+      outbox.submit("/orders?x", { json: { item: "tea" } }, { key: "order-18" }),
+      outbox.submit("/orders", { method: "PUT", json: { item: "tea" } }, { key: "order-18" }),
+      outbox.submit("/orders", { body: '{"item":"tea"}' }, { key: "order-18" }),
+    ];
+    const errors = await Promise.all(others.map(async (other) => (await endOf(other)).error));
+    return { stored, errors, list: (await listed((all) => all.length > 0)).map(({ key, state, attempt }) => [key, state, attempt]) };
+  });
+  assert.deepEqual(said, { stored: { durable: true }, errors: Array(4).fill("key-reused"), list: [["order-18", "pending", 1]] });
+  server.faults.clear();
+  assert.equal(await page.evaluate(async () => (await (await outbox.retry("order-18")).outcome).status), "delivered");
+  assert.deepEqual(server.ledger(), [{ key: "order-18", arrivals: 2, orders: 1 }]);
+});
+
 test("secrets are sent and never stored, whatever their case; others by name", async () => {
   faults(server, "/orders", [{ type: "hang" }]);
   await page.evaluate(() => {
@@ -157,45 +152,40 @@ test("secrets are sent and never stored, whatever their case; others by name", a
   assert.deepEqual(Object.fromEntries(intents[0].request.headers), { accept: "application/json", "content-type": "application/json", "x-tenant": "42" });
 });
 
-test("where the key goes: header names and forms, and a field of the body", async () => {
-  const keys = await page.evaluate(async () => {
-    const submit = async (options, init) => {
-      const own = resubmit.createOutbox({ name: JSON.stringify(options), ...options });
-      const submission = own.submit("/orders", init);
-      const outcome = await submission.outcome;
-      return [submission.key, outcome.status, outcome.reason];
-    };
-    const form = new FormData();
-    form.append("item", "tea");
-    return [
-      await submit({ keyFormat: "sf-string" }, { json: {} }),
-      await submit({ keyField: "idempotency_key" }, { body: form }),
-      await submit({ keyField: "idempotency_key" }, { body: new URLSearchParams({ item: "tea" }) }),
-    ];
+test("what had a header left out is never sent without it: it waits after a reload", async () => {
+  faults(server, "/orders", [{ type: "status", status: 503 }]);
+  const waits = { policy: { ...quick, delaysMs: [300], jitter: "none" } };
+  await gotoPage(page, server, waits);
+  const key = await page.evaluate(async () => {
+    const submission = outbox.submit("/orders", { json: { n: 1 }, headers: { authorization: "Bearer s3cret" } });
+    await next(submission, "waiting");
+    return submission.key;
   });
-  for (const [, status, reason] of keys) assert.equal(status, "delivered", reason);
-  const [quoted, multipart, urlencoded] = posts();
-  assert.equal(quoted.idempotencyKey, `"${keys[0][0]}"`);
-  assert.deepEqual([multipart.idempotencyKey ?? null, urlencoded.idempotencyKey ?? null], [null, null]);
-  assert.deepEqual([multipart.key, urlencoded.key], [keys[1][0], keys[2][0]]);
-  const [code, message] = await page.evaluate(async () => {
-    const own = resubmit.createOutbox({ name: "json-field", keyField: "k" });
-    return own.submit("/orders", { body: "text" }).outcome.catch(({ code, message }) => [code, message]);
-  });
-  assert.equal(code, "bad-option");
-  assert.match(message, /^options\.keyField: /);
+  await gotoPage(page, server, waits);
+  // One that is due later than the first and goes: what is due had its chance.
+  faults(server, "/orders", [{ type: "status", status: 503 }]);
+  const state = await page.evaluate(async (key) => {
+    await outbox.submit("/orders", { json: { n: 2 } }, { policy: { delaysMs: [600], jitter: "none" } }).outcome;
+    return (await listed((all) => all.some((intent) => intent.key === key))).find((intent) => intent.key === key).state;
+  }, key);
+  assert.equal(state, "pending");
+  assert.deepEqual(posts().filter((entry) => entry.key === key).map(({ headers }) => headers.authorization), ["Bearer s3cret"]);
 });
 
-test("meta comes back on the intent, its events, and after a reload", async () => {
-  faults(server, "/orders", [{ type: "status", status: 503 }], "repeat-last");
-  const meta = { order: 17, items: ["tea", null], deep: { yes: true } };
-  const told = await page.evaluate(async (meta) => {
-    const submission = outbox.submit("/orders", { json: {} }, { meta, formKey: "form-1", policy: { delaysMs: [60_000], jitter: "none" } });
-    return new Promise((resolve) => submission.addEventListener("waiting", ({ detail }) => resolve([detail.intent.meta, detail.intent.formKey])));
-  }, meta);
-  assert.deepEqual(told, [meta, "form-1"]);
-  await page.reload();
+test("mixed content: a page that came over https does not submit to http", async () => {
+  // The page's own files, under an address that a browser takes for secure.
+  await on.context.route("https://shop.test/**", async (route) => {
+    const path = new URL(route.request().url()).pathname;
+    const contentType = path.endsWith(".wasm") ? "application/wasm" : path.endsWith(".js") ? "text/javascript" : "text/html";
+    const file = path.startsWith("/dist/") ? `../../dist/${path.slice(6)}` : `./pages/${path.slice(3)}`;
+    await route.fulfill({ contentType, body: await readFile(new URL(file, import.meta.url)) });
+  });
+  await page.goto("https://shop.test/t/index.html");
   await page.waitForFunction(() => "resubmit" in window);
-  const read = await page.evaluate(() => new Promise((resolve) => open_({}).intents.subscribe(([intent]) => intent && resolve([intent.meta, intent.formKey, Object.isFrozen(intent)]))));
-  assert.deepEqual(read, [meta, "form-1", true]);
+  await page.evaluate(() => void open_({}));
+  const [code, message] = await rejected((() => ["http://shop.test/orders", { json: {} }]).toString());
+  assert.equal(code, "bad-request");
+  assert.match(message, /^url: .*https/);
+  assert.deepEqual(await dump(page), { intents: [], bodies: [] });
+  await on.context.unroute("https://shop.test/**");
 });

@@ -7,29 +7,39 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { args, executablePath, faults, gotoPage, newProfile, startServer } from "./support.mjs";
 
-/** Starts Chromium on a profile, in a process group of its own. */
-export async function startBrowser(dir) {
+/** Starts Chromium on a profile, in a process group of its own. One that does not come up is tried again: it is no part of the test. */
+export async function startBrowser(dir, tries = 3) {
   const flags = [...args, "--headless=new", "--remote-debugging-port=0", `--user-data-dir=${dir}`];
   if (process.getuid?.() === 0) flags.push("--no-sandbox");
   const child = spawn(executablePath, flags, { detached: true, stdio: ["ignore", "ignore", "pipe"] });
-  const address = await new Promise((resolve, reject) => {
-    createInterface(child.stderr).on("line", (line) => {
-      const found = /DevTools listening on (ws:\S+)/.exec(line);
-      if (found) resolve(found[1]);
-    });
-    child.once("exit", (code) => reject(new Error(`Chromium ended with ${code} before it was there`)));
-  });
-  const browser = await chromium.connectOverCDP(address);
-  return {
-    context: browser.contexts()[0],
-    /** No warning, no clean-up: the way a battery dies. */
-    async kill() {
-      const gone = once(child, "exit");
-      process.kill(-child.pid, "SIGKILL");
-      await gone;
-      await browser.close().catch(() => {});
-    },
+  const gone = once(child, "exit");
+  const killGroup = async () => {
+    // It may have ended by itself.
+    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, "SIGKILL");
+    await gone;
   };
+  try {
+    const address = await new Promise((resolve, reject) => {
+      createInterface(child.stderr).on("line", (line) => {
+        const found = /DevTools listening on (ws:\S+)/.exec(line);
+        if (found) resolve(found[1]);
+      });
+      gone.then(([code]) => reject(new Error(`Chromium ended with ${code} before it was there`)));
+    });
+    const browser = await chromium.connectOverCDP(address, { timeout: 20_000 });
+    return {
+      context: browser.contexts()[0],
+      /** No warning, no clean-up: the way a battery dies. */
+      async kill() {
+        await killGroup();
+        await browser.close().catch(() => {});
+      },
+    };
+  } catch (error) {
+    await killGroup();
+    if (tries <= 1) throw error;
+    return startBrowser(dir, tries - 1);
+  }
 }
 
 /** Numbers from 0 to 1 that a seed repeats (mulberry32). */
@@ -71,11 +81,12 @@ export async function killRounds({ rounds, seed, perRound = 3, log = () => {} })
   const durable = new Set();
   const submitted = new Set();
   let killedAfterAnArrival = 0;
+  let browser;
   try {
     for (let round = 0; round < rounds; round++) {
       const script = Array.from({ length: perRound * 2 }, () => kinds[Math.floor(random() * kinds.length)]);
       faults(server, "/orders", script);
-      const browser = await startBrowser(profile.dir);
+      browser = await startBrowser(profile.dir);
       const page = await browser.context.newPage();
       await page.exposeFunction("isSubmitted", (key) => submitted.add(key));
       await page.exposeFunction("isDurable", (key) => durable.add(key));
@@ -98,7 +109,7 @@ export async function killRounds({ rounds, seed, perRound = 3, log = () => {} })
       log(`round ${round + 1} of ${rounds}: ${submitted.size} submitted, ${durable.size} on the disk, ${server.orders().length} orders`);
     }
     server.faults.clear();
-    const browser = await startBrowser(profile.dir);
+    browser = await startBrowser(profile.dir);
     const page = await browser.context.newPage();
     await gotoPage(page, server, { policy });
     const missing = () => {
@@ -114,9 +125,18 @@ export async function killRounds({ rounds, seed, perRound = 3, log = () => {} })
     assert.deepEqual(missing(), [], `seed ${seed}: lost; the outbox holds ${JSON.stringify(left)}`);
     const twice = server.ledger().filter(({ orders }) => orders > 1);
     assert.deepEqual(twice, [], `seed ${seed}: twice`);
+    // One key is one request, byte for byte, over all kills.
+    const prints = new Map();
+    for (const { key, method, complete, bodySha256 } of server.log.entries()) {
+      if (method !== "POST" || !complete) continue;
+      assert.equal(prints.get(key) ?? bodySha256, bodySha256, `seed ${seed}: other bytes under ${key}`);
+      prints.set(key, bodySha256);
+    }
+    assert.equal(new Set(server.orders().map(({ text }) => text)).size, server.orders().length, `seed ${seed}: an order under two keys`);
     const strangers = server.ledger().filter(({ key }) => !submitted.has(key) && !durable.has(key));
     return { submitted: submitted.size, durable: durable.size, orders: server.orders().length, killedAfterAnArrival, strangers: strangers.length };
   } finally {
+    await browser?.kill();
     await server.close();
     await profile.remove();
   }

@@ -1,24 +1,13 @@
 // One order, whatever happens on the way: the ledger of the server is the judge.
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { faults, gotoPage, newProfile, openPage, quick, startServer } from "./support.mjs";
+import { beforeEach } from "node:test";
+import { stage, test } from "./stage.mjs";
+import { faults, gotoPage, openPage, quick, startServer } from "./support.mjs";
 
-let profile, context, server;
-
-before(async () => {
-  profile = await newProfile();
-  context = await profile.launch();
-});
-after(async () => {
-  await context.close();
-  await profile.remove();
-});
-beforeEach(async () => {
-  server = await startServer();
-});
-afterEach(async () => {
-  for (const page of context.pages().slice(1)) await page.close();
-  await server.close();
+const on = stage();
+let context, server;
+beforeEach(() => {
+  ({ context, server } = on);
 });
 
 const options = { policy: quick };
@@ -36,25 +25,14 @@ const submit = (page, path, more = {}) =>
     { path, more },
   );
 
-/** Waits until the outbox of the page holds nothing that waits or is sent. */
-const settled = (page) =>
-  page.evaluate(
-    () =>
-      new Promise((resolve) => {
-        const stop = outbox.intents.subscribe((intents) => {
-          if (intents.length > 0 && intents.every(({ state }) => !["pending", "sending"].includes(state))) {
-            queueMicrotask(() => stop());
-            resolve(intents.map(({ key, state, reason, attempt }) => ({ key, state, reason, attempt })));
-          }
-        });
-      }),
-  );
+/** How the intents of the page ended, once none of them waits or is sent. */
+const settled = async (page) => (await page.evaluate(() => allSettled())).map(({ key, state, reason, attempt }) => ({ key, state, reason, attempt }));
 
-const posts = (route) => server.log.entries().filter((entry) => entry.method === "POST" && entry.path === route);
+const posts = (route) => on.posts(route);
 
 test("503 twice, then success, with a reload in the wait between", async () => {
   faults(server, "/orders", [{ type: "status", status: 503 }, { type: "status", status: 503 }]);
-  const page = await openPage(context, server, { policy: { ...quick, delaysMs: [20, 700], jitter: "none" } });
+  const page = await openPage(context, server, { policy: { ...quick, delaysMs: [20, 1_500], jitter: "none" } });
   const key = await submit(page, "/orders");
   await server.log.until((entries) => entries.filter(({ method }) => method === "POST").length === 2);
   await page.waitForFunction((key) => {
@@ -93,7 +71,7 @@ test("the server is down during the submit, and back later", async () => {
   await page.waitForFunction(
     () => new Promise((resolve) => outbox.addEventListener("waiting", ({ detail }) => detail.intent.attempt >= 2 && resolve(true))),
   );
-  server = await startServer({ port });
+  server = on.server = await startServer({ port });
   assert.equal(await page.evaluate(async () => (await submission.outcome).status), "delivered");
   assert.equal(server.ledger().length, 1);
   assert.equal(server.ledger()[0].key, key);
@@ -115,7 +93,7 @@ test("a Retry-After longer than the page's life is kept by the next page", async
 test("a route that ignores the key, with onMaybeDelivered \"park\": never two orders", async () => {
   // Each on a connection of its own, without a preflight: the browser itself repeats a POST whose reused connection
   // broke, and no page can keep it from that.
-  for (const fault of [{ type: "commit-drop" }, { type: "status", status: 503 }, { type: "commit-status", status: 502 }, { type: "hang" }]) {
+  for (const fault of [{ type: "commit-drop" }, { type: "drop" }, { type: "status", status: 503 }, { type: "commit-status", status: 502 }, { type: "hang" }]) {
     const own = await startServer();
     faults(own, "/orders-plain", [fault]);
     const page = await context.newPage();
