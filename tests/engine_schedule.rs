@@ -916,9 +916,32 @@ fn a_known_key_is_the_same_submission_or_a_mistake() {
     assert!(applied.writes.is_empty());
 }
 
+/// A write-ahead that came too late is taken back, and nothing else that has its key: once another page's intent of an
+/// application's key was deleted with it.
+#[test]
+fn what_was_stored_too_late_is_taken_back_only_while_it_is_as_it_was_written() {
+    let row = record(Policy::patient());
+    let undo = Op::Unstore(Box::new(row.clone()));
+    let applied = undo.apply(Some(row.clone()), &mut env(NOW));
+    let [deleted, dropped] = [
+        Write::Delete(row.key.clone()),
+        Write::DropBody(row.key.clone()),
+    ];
+    assert_eq!(applied.writes, [deleted, dropped]);
+    let mut older = row.clone();
+    older.created_at -= 1;
+    let mut claimed = row.clone();
+    claimed.claim(&mut env(NOW));
+    for other in [older, claimed] {
+        let applied = undo.apply(Some(other), &mut env(NOW));
+        assert!(!applied.accepted && applied.writes.is_empty());
+    }
+}
+
 #[test]
 fn a_transaction_on_a_row_that_is_gone_says_so() {
     for op in [
+        Op::Unstore(Box::new(record(Policy::patient()))),
         Op::Claim(key("gone")),
         Op::Settle(key("gone"), 1, Box::new(status(200))),
         Op::Cancel(key("gone")),
@@ -983,6 +1006,7 @@ fn what_was_promised_is_written_strictly() {
         Op::Settle(of(), 1, Box::new(status(200))),
         Op::Cancel(of()),
         Op::Discard(of()),
+        Op::Unstore(Box::new(record(Policy::patient()))),
     ] {
         assert!(op.is_strict(), "{op:?}");
     }

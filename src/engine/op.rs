@@ -15,6 +15,8 @@ use super::verdict::Answer;
 pub enum Op {
     /// Writes a new intent with its body, already claimed if it goes out at once.
     Store(Box<Record>),
+    /// Takes back an [`Op::Store`] that was not answered in time, if the row is still as that wrote it.
+    Unstore(Box<Record>),
     /// Takes it for one attempt.
     Claim(Key),
     /// Ends the attempt of that fence.
@@ -74,7 +76,7 @@ impl Op {
     /// The key of the row that it reads.
     pub fn key(&self) -> &Key {
         match self {
-            Op::Store(record) => &record.key,
+            Op::Store(record) | Op::Unstore(record) => &record.key,
             Op::Claim(key)
             | Op::Settle(key, ..)
             | Op::Cancel(key)
@@ -126,6 +128,13 @@ impl Op {
                         Code::KeyReused,
                         "options.key: known with another method, URL, type or body",
                     ));
+                }
+                false
+            }
+            Op::Unstore(record) => {
+                applied.accepted = row == *record;
+                if applied.accepted {
+                    applied.delete(&row.key);
                 }
                 false
             }

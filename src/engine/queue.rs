@@ -581,6 +581,8 @@ impl Queue {
                     self.report(Report::Removed(key.clone()));
                 }
             }
+            // (What was taken back lives in memory by now.)
+            Op::Unstore(_) => {}
             Op::Reanchor(_) => self.look = true,
             Op::BringForward(_) => {
                 if applied.accepted {

@@ -69,6 +69,30 @@ impl Watch {
     }
 }
 
+/// The time limit of one storage operation: what it came to counts, or that it was late, whichever is first. The
+/// operation itself runs on, since dropping a request of idb's aborts its whole transaction.
+struct Patience {
+    over: Rc<Cell<bool>>,
+    _timer: Timeout,
+}
+
+impl Patience {
+    fn new(late: Box<dyn FnOnce()>) -> Self {
+        let over = Rc::new(Cell::new(false));
+        let lost = over.clone();
+        let _timer = Timeout::new(STORAGE_MS, move || {
+            if !lost.replace(true) {
+                late();
+            }
+        });
+        Patience { over, _timer }
+    }
+
+    fn is_in_time(self) -> bool {
+        !self.over.replace(true)
+    }
+}
+
 type Reply = Result<Box<Applied>, Error>;
 /// What is called with everything that happens.
 pub type Observe = dyn Fn(&Notice);
@@ -99,6 +123,13 @@ pub struct Driver {
     closed: Cell<bool>,
     /// Whether there is storage, once that is known.
     pub ready: Latch<Stored>,
+}
+
+fn unanswered() -> Error {
+    Error::new(
+        Code::StorageFailed,
+        "the browser's storage failed or did not answer",
+    )
 }
 
 impl Driver {
@@ -429,23 +460,36 @@ impl Driver {
         spawn(async move {
             let here = driver.queue.borrow().record(&key).cloned();
             let record = match (here, &driver.store) {
-                (Some(record), _) => Some(record),
-                (None, Some(store)) => store.get(&key).await.ok().flatten(),
-                (None, None) => None,
+                (None, Some(store)) => {
+                    let patience = {
+                        let (driver, key, asked) = (driver.clone(), key.clone(), asked.clone());
+                        Patience::new(Box::new(move || {
+                            driver.reject(&key, &unanswered(), |watch| watch.is(&asked));
+                        }))
+                    };
+                    let read = store.get(&key).await;
+                    if !patience.is_in_time() {
+                        return;
+                    }
+                    read.map_err(|_| unanswered())
+                }
+                (here, _) => Ok(here),
             };
             if driver.is_freezing(&key) {
                 return;
             }
-            match record {
-                Some(record) => driver.resume_watch(&record),
-                None => {
-                    let unknown = Error::about(
+            let known = record.and_then(|record| {
+                record.ok_or_else(|| {
+                    Error::about(
                         Code::UnknownKey,
                         key.as_str(),
                         "no intent of that key is known here",
-                    );
-                    driver.reject(&key, &unknown, |watch| watch.is(&asked));
-                }
+                    )
+                })
+            });
+            match known {
+                Ok(record) => driver.resume_watch(&record),
+                Err(error) => driver.reject(&key, &error, |watch| watch.is(&asked)),
             }
         });
         watch
@@ -545,24 +589,23 @@ impl Driver {
             .and_then(|held| held.body.clone());
         let driver = self.clone();
         spawn(async move {
-            let answered = Rc::new(Cell::new(false));
             let patience = {
-                let (driver, op, answered) = (driver.clone(), op.clone(), answered.clone());
-                Timeout::new(STORAGE_MS, move || {
-                    if !answered.replace(true) {
-                        driver.in_trouble(StorageError::Silent);
-                        driver.input(Event::Failed(ticket, op));
+                let (driver, store, op) = (driver.clone(), store.clone(), op.clone());
+                Patience::new(Box::new(move || {
+                    driver.in_trouble(StorageError::Silent);
+                    if let Op::Store(record) = &op {
+                        // It goes on from memory, and the next page must not send it too: whatever the store still
+                        // makes of it, this comes right behind on the same connection.
+                        let undo = Op::Unstore(record.clone());
+                        spawn(async move {
+                            let _ = store.transact(&undo, None, &mut env()).await;
+                        });
                     }
-                })
+                    driver.input(Event::Failed(ticket, op));
+                }))
             };
             let done = store.transact(&op, body, &mut env()).await;
-            drop(patience);
-            if answered.replace(true) {
-                // Late. A row that went on from memory meanwhile must not be sent by the next page too.
-                if let (Ok(_), Op::Store(record)) = (done, &op) {
-                    let undo = Op::Discard(record.key.clone());
-                    let _ = store.transact(&undo, None, &mut env()).await;
-                }
+            if !patience.is_in_time() {
                 return;
             }
             match done {
@@ -587,15 +630,25 @@ impl Driver {
         };
         let driver = self.clone();
         spawn(async move {
+            let patience = {
+                let driver = driver.clone();
+                Patience::new(Box::new(move || driver.queried(Err(StorageError::Silent))))
+            };
             let due = store.due(env().wall).await;
-            if due.is_err() {
-                let again = driver.clone();
-                Timeout::new(STORAGE_MS, move || again.input(Event::Look)).forget();
+            if patience.is_in_time() {
+                driver.queried(due);
             }
-            driver.input(Event::Queried(Box::new(
-                due.unwrap_or_else(|_| Due::default()),
-            )));
         });
+    }
+
+    fn queried(self: &Rc<Self>, due: Result<Due, StorageError>) {
+        let due = due.unwrap_or_else(|error| {
+            self.in_trouble(error);
+            let driver = self.clone();
+            Timeout::new(STORAGE_MS, move || driver.input(Event::Look)).forget();
+            Due::default()
+        });
+        self.input(Event::Queried(Box::new(due)));
     }
 
     fn bring_forward(self: &Rc<Self>) {

@@ -475,7 +475,9 @@ impl World {
             }
             Effect::Query => {
                 let (at, fails) = self.store_time();
-                self.at(at, Happening::Query(id, fails));
+                let silent = at > self.now + STORE_TIMEOUT;
+                let at = at.min(self.now + STORE_TIMEOUT);
+                self.at(at, Happening::Query(id, fails || silent));
             }
             Effect::BringForward => {
                 let (at, _) = self.store_time();
@@ -681,7 +683,7 @@ impl World {
                 Write::Delete(key) => {
                     let state = before.as_ref().map(|row| row.state);
                     let may_go = match op {
-                        Op::Discard(_) => true,
+                        Op::Discard(_) | Op::Unstore(_) => true,
                         Op::Forget(_) => {
                             matches!(state, Some(State::Delivered | State::Cancelled))
                         }
@@ -690,7 +692,10 @@ impl World {
                     };
                     assert!(may_go, "{REMOVED_ONLY_AFTER_ITS_END}");
                     self.rows.remove(key);
-                    self.removed.insert(key.clone());
+                    // (What was taken back lives on in the page.)
+                    if !matches!(op, Op::Unstore(_)) {
+                        self.removed.insert(key.clone());
+                    }
                 }
             }
         }
@@ -823,14 +828,13 @@ impl World {
                 let lost = !self.alive(id) && self.coin();
                 if !fails && !lost {
                     self.apply(&op);
-                    if let Op::Store(record) = &op {
-                        self.committed_late.insert(record.key.clone());
-                    }
-                    // A row that went on from memory must not be sent by the next page too.
-                    if let (Op::Store(record), true) = (&op, self.alive(id)) {
-                        let undo = Op::Discard(record.key.clone());
-                        let (at, _) = self.store_time();
-                        self.at(at, Happening::CommitLate(id, undo, false));
+                    if let Op::Store(record) = op {
+                        // Taken back right behind it, unless the page died first.
+                        if self.alive(id) || self.coin() {
+                            self.apply(&Op::Unstore(record));
+                        } else {
+                            self.committed_late.insert(record.key.clone());
+                        }
                     }
                 }
             }
@@ -1022,8 +1026,8 @@ impl World {
             .map(|(_, orders)| orders)
             .sum();
         let parks = self.setting.policy.on_maybe_delivered == OnMaybeDelivered::Park;
-        // A write-ahead that the store committed after the page had given up on it, and a crash before that could be
-        // undone: the next page finds a row that says it was never sent. Only a server that knows the key can help.
+        // A write-ahead that the store committed after the page had given up on it and died: the next page finds a row
+        // that says it was never sent. Only a server that knows the key can help.
         let undone = !self.committed_late.contains(key);
         if self.setting.server_knows_key || parks && undone {
             assert_eq!(of_intent, 1, "{NEVER_TWO}: {key:?}");

@@ -154,6 +154,42 @@ test("case 57: the connection closed behind the module's back: opened again, and
   assert.deepEqual(on.server.ledger().map(({ arrivals, orders }) => [arrivals, orders]), [[1, 1]]);
 });
 
+test("a store that does not answer: sent from memory, said so, nothing on the disk of it, and what waits there goes on later", async () => {
+  const page = await on.context.newPage();
+  await page.clock.install();
+  await gotoPage(page, on.server, { policy: { ...policy, delaysMs: [5_000] } });
+  faults(on.server, "/orders", [busy]);
+  const waiting = await page.evaluate(() => next(outbox.submit("/orders", { json: { n: 1 } }), "waiting"));
+  const other = await on.context.newPage();
+  await gotoBare(other, on.server);
+  await other.evaluate(() => holdStores());
+  // Due, and asked for in vain.
+  await page.clock.fastForward(6_000);
+  await page.evaluate(() => {
+    window.degraded = [];
+    outbox.addEventListener("degraded", ({ detail }) => degraded.push(detail.reason));
+    window.submission = outbox.submit("/orders", { json: { n: 2 } });
+    window.unanswered = outbox.submission("anybody").outcome.catch(({ code }) => code);
+    // Until the request is read and the write is on its way.
+    return new Promise((resolve) => setTimeout(resolve, 50));
+  });
+  await page.clock.fastForward(10_000);
+  const told = await page.evaluate(async () => ({
+    stored: await submission.stored,
+    status: (await submission.outcome).status,
+    unanswered: await unanswered,
+    degraded,
+  }));
+  assert.deepEqual(told, { stored: { durable: false, reason: "storage-silent" }, status: "delivered", unanswered: "storage-failed", degraded: ["storage-silent"] });
+  await other.evaluate(() => void letGo());
+  assert.deepEqual(await page.evaluate(() => outbox.submit("/orders", { json: { n: 3 } }).stored), { durable: true });
+  await page.clock.fastForward(30_000);
+  await page.evaluate((key) => listed((all) => all.some((intent) => intent.key === key && intent.state === "delivered")), waiting.key);
+  assert.ok((await dump(page)).intents.every(({ state }) => state === "delivered"));
+  assert.equal(on.server.orders().length, 3);
+  assert.ok(on.server.ledger().every(({ orders }) => orders === 1));
+});
+
 test("cases 59, 60: the bytes of a file are those of the submit, whatever becomes of the file", async () => {
   const folder = await mkdtemp(join(tmpdir(), "resubmit-file-"));
   const file = join(folder, "photo.bin");
