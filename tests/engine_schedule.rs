@@ -11,8 +11,8 @@ use resubmit::engine::error::Code;
 use resubmit::engine::record::{Deadline, Hint, Lease, Unreadable, VERSION};
 use resubmit::engine::transition::{Claim, GRACE, OFFLINE_PROBE};
 use resubmit::engine::{
-    Answer, Evidence, Head, Jitter, Key, KeyFormat, KeyPlace, OnMaybeDelivered, Op, Policy, Reason,
-    Receipt, Record, RequestHead, State, Write,
+    Answer, Evidence, Head, Intent, Jitter, Key, KeyFormat, KeyPlace, OnMaybeDelivered, Op, Policy,
+    Reason, Receipt, Record, RequestHead, State, Write,
 };
 use serde_json::{json, Value};
 
@@ -754,7 +754,7 @@ fn retry_needs_a_new_key_where_the_old_one_cannot_help() {
     let row = refusal(&replayed(500));
     assert_eq!(
         row.retry_needs_new_key(false, NOW).unwrap_err().code(),
-        Code::BadState
+        Code::NeedsMayRepeat
     );
     assert_eq!(row.retry_needs_new_key(true, NOW), Ok(true));
     // The key aged out.
@@ -764,7 +764,7 @@ fn retry_needs_a_new_key_where_the_old_one_cannot_help() {
     let now = NOW + 25 * HOUR;
     assert_eq!(
         row.retry_needs_new_key(false, now).unwrap_err().code(),
-        Code::BadState
+        Code::NeedsMayRepeat
     );
     assert_eq!(row.retry_needs_new_key(true, now), Ok(true));
     // It ages in whatever state it is parked, and also backwards.
@@ -784,11 +784,15 @@ fn retry_at_a_server_that_does_not_know_the_key_needs_a_word() {
     let mut row = record(parking(Policy::patient()));
     attempt(&mut row, &timeout());
     let error = row.retry_needs_new_key(false, NOW + 1).unwrap_err();
-    assert_eq!(error.code(), Code::BadState);
+    assert_eq!(error.code(), Code::NeedsMayRepeat);
     assert!(error.message().contains("mayRepeat"), "{error}");
     assert_eq!(row.retry_needs_new_key(true, NOW + 1), Ok(false));
     row.retry(true, NOW + 1);
     assert!(row.may_repeat);
+    assert_eq!(
+        Intent::of(&row, true).max_attempts,
+        row.policy.max_attempts + 1
+    );
     attempt(&mut row, &timeout());
     assert_eq!(row.attempts, 2);
     assert!(!row.may_repeat, "one word, one attempt");

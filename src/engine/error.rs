@@ -20,6 +20,8 @@ pub enum Code {
     UnknownKey,
     /// What was asked does not go with the state that the intent is in; the message names the state.
     BadState,
+    /// It may already have been received, so that a retry may do it twice: `mayRepeat` says that this is all right.
+    NeedsMayRepeat,
     /// The browser's storage failed or did not answer; nothing changed.
     StorageFailed,
     /// The reporting ended by `detach`; the intent goes on.
@@ -46,6 +48,7 @@ impl Code {
             Code::KeyReused => "key-reused",
             Code::UnknownKey => "unknown-key",
             Code::BadState => "bad-state",
+            Code::NeedsMayRepeat => "needs-may-repeat",
             Code::StorageFailed => "storage-failed",
             Code::Detached => "detached",
             Code::AnsweredElsewhere => "answered-elsewhere",

@@ -16,7 +16,8 @@ pub struct Intent {
     pub reason: Option<Reason>,
     /// How often an attempt was begun.
     pub attempt: u32,
-    /// How many attempts may be spent.
+    /// Which attempt will be the last, as far as is known: a person's retry brings a full new budget, and an attempt
+    /// that is not spent moves the end by one.
     pub max_attempts: u32,
     /// When the next attempt is due, if one is.
     pub next_attempt_at: Option<Wall>,
@@ -50,7 +51,11 @@ impl Intent {
             state: record.state,
             reason: record.reason,
             attempt: record.attempts,
-            max_attempts: record.policy.max_attempts,
+            max_attempts: record
+                .policy
+                .max_attempts
+                .saturating_sub(record.spent)
+                .saturating_add(record.attempts),
             // A claimed row's deadline is for whoever finds it after a crash; the person waits for the answer.
             next_attempt_at: record
                 .next_attempt_at

@@ -326,8 +326,8 @@ impl Record {
     /// Whether a person's `retry` keeps the key or needs a new one.
     ///
     /// # Errors
-    /// `bad-state` unless the intent is parked, refused or waiting, and where a new key would risk a repetition that
-    /// `may_repeat` does not allow.
+    /// `bad-state` unless the intent is parked, refused or waiting; `needs-may-repeat` where a retry would risk a
+    /// repetition that `may_repeat` does not allow.
     pub fn retry_needs_new_key(&self, may_repeat: bool, now: Wall) -> Result<bool, Error> {
         match self.state {
             State::Pending => return Ok(false),
@@ -346,7 +346,7 @@ impl Record {
         let key_decides = !new_key && self.policy.on_maybe_delivered == OnMaybeDelivered::Resend;
         if self.maybe_delivered && !key_decides && !may_repeat {
             return Err(Error::about(
-                Code::BadState,
+                Code::NeedsMayRepeat,
                 "retry",
                 "may already have been received: pass { mayRepeat: true } if it may be done twice",
             ));

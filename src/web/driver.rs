@@ -88,7 +88,7 @@ impl Patience {
         Patience { over, _timer }
     }
 
-    fn is_in_time(self) -> bool {
+    fn in_time(self) -> bool {
         !self.over.replace(true)
     }
 }
@@ -468,7 +468,7 @@ impl Driver {
                         }))
                     };
                     let read = store.get(&key).await;
-                    if !patience.is_in_time() {
+                    if !patience.in_time() {
                         return;
                     }
                     read.map_err(|_| unanswered())
@@ -605,7 +605,7 @@ impl Driver {
                 }))
             };
             let done = store.transact(&op, body, &mut env()).await;
-            if !patience.is_in_time() {
+            if !patience.in_time() {
                 return;
             }
             match done {
@@ -635,7 +635,7 @@ impl Driver {
                 Patience::new(Box::new(move || driver.queried(Err(StorageError::Silent))))
             };
             let due = store.due(env().wall).await;
-            if patience.is_in_time() {
+            if patience.in_time() {
                 driver.queried(due);
             }
         });

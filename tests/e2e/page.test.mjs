@@ -138,9 +138,10 @@ test("retry: the key stays while it may decide the outcome, with a full new budg
   await gotoPage(page, on.server, { policy });
   const again = await page.evaluate(async (key) => {
     const submission = await outbox.retry(key);
-    return [submission.key, submission.newKey ?? null, (await endOf(submission)).status, (await submission.stored).durable];
+    const [{ maxAttempts }] = await listed((all) => all.length === 1);
+    return [maxAttempts, submission.key, submission.newKey ?? null, (await endOf(submission)).status, (await submission.stored).durable];
   }, parked.key);
-  assert.deepEqual(again, [parked.key, null, "delivered", true]);
+  assert.deepEqual(again, [4, parked.key, null, "delivered", true]);
   assert.deepEqual(on.server.ledger(), [{ key: parked.key, arrivals: 4, orders: 1 }]);
 });
 
@@ -166,7 +167,7 @@ test("retry: a new key when the server refused, and only with mayRepeat when it 
     const denied = await outbox.retry(key).catch(({ code }) => code);
     return [denied, await endOf(await outbox.retry(key, { mayRepeat: true }))];
   }, failed.key);
-  assert.equal(denied, "bad-state");
+  assert.equal(denied, "needs-may-repeat");
   assert.equal(allowed.status, "delivered");
   assert.notEqual(allowed.key, failed.key);
 });
@@ -179,7 +180,7 @@ test("retry under \"park\" asks for mayRepeat, and keeps the key", async () => {
     const denied = await outbox.retry(parked.key).catch(({ code }) => code);
     return [parked, denied, await endOf(await outbox.retry(parked.key, { mayRepeat: true }))];
   });
-  assert.deepEqual([parked.reason, denied, again.status, again.key], ["outcome-unknown", "bad-state", "delivered", parked.key]);
+  assert.deepEqual([parked.reason, denied, again.status, again.key], ["outcome-unknown", "needs-may-repeat", "delivered", parked.key]);
   // The person was told that it may be done twice.
   assert.equal(on.server.orders().length, 2);
 });

@@ -263,7 +263,7 @@ test("case 8: a key that the server may have forgotten is not sent again, unless
   const ended = await page.evaluate(() => endOf(outbox.submit("/orders", { json: {} })));
   assert.deepEqual([ended.status, ended.reason, ended.attempts, ended.maybeDelivered], ["parked", "key-expired", 1, true]);
   const denied = await page.evaluate((key) => outbox.retry(key).catch(({ code, message }) => [code, message]), ended.key);
-  assert.equal(denied[0], "bad-state");
+  assert.equal(denied[0], "needs-may-repeat");
   assert.match(denied[1], /mayRepeat/);
   // A 429 proves that nothing was done: that one may still go.
   faults(on.server, "/orders", [{ type: "status", status: 429 }]);

@@ -136,6 +136,7 @@ export function code(code: ErrorCode): string {
     case "key-reused":
     case "unknown-key":
     case "bad-state":
+    case "needs-may-repeat":
     case "storage-failed":
     case "detached":
     case "answered-elsewhere":

@@ -135,12 +135,11 @@ async function cancel(outbox, key) {
  * @param {string} key
  */
 async function retry(outbox, key) {
-  const maybe = rows.get(key)?.intent.maybeDelivered;
   try {
     await outbox.retry(key);
   } catch (error) {
     const code = /** @type {{ code?: string }} */ (error).code;
-    if (code !== "bad-state" || !maybe) return failed(error);
+    if (code !== "needs-may-repeat") return failed(error);
     if (await mayRepeat()) await act(outbox.retry(key, { mayRepeat: true }));
   }
 }

@@ -76,8 +76,7 @@ export function whyOf({ reason, evidence, receipt }) {
 
 /** @param {Intent} intent */
 export function attemptsOf({ state, attempt, maxAttempts }) {
-  // A person's retry brings a new budget while the count goes on.
-  const which = attempt > maxAttempts ? `attempt ${attempt}` : `attempt ${attempt} of ${maxAttempts}`;
+  const which = `attempt ${attempt} of ${maxAttempts}`;
   return state === "sending" ? which : `after ${which}`;
 }
 

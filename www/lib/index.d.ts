@@ -116,7 +116,10 @@ interface IntentFields {
   readonly key: string;
   /** How often an attempt was begun. */
   readonly attempt: number;
-  /** How many attempts may be spent. */
+  /**
+   * Which attempt will be the last, as far as is known: a person's retry brings a full new budget, and an attempt that is
+   * not spent (offline, the first still running) moves the end by one.
+   */
   readonly maxAttempts: number;
   /** When the next attempt is due, as `Date.now()`; `null` when none is. */
   readonly nextAttemptAt: number | null;
@@ -313,7 +316,10 @@ export interface Outbox extends EventTarget {
   fetch(input: RequestInfo | URL, init?: SubmitInit & { resubmit?: SubmitOptions }): Promise<Response>;
   /** Follows an intent that this page did not submit, or submitted before. */
   submission(key: string): Submission;
-  /** A person's fresh intent: at once, with a full new budget. `mayRepeat`: it may be done twice. */
+  /**
+   * A person's fresh intent: at once, with a full new budget. It rejects `needs-may-repeat` where it might be done twice:
+   * ask the person, then pass `mayRepeat`.
+   */
   retry(key: string, options?: { mayRepeat?: boolean }): Promise<Submission>;
   /** Deletes an intent, whatever its state. */
   discard(key: string): Promise<void>;
@@ -367,6 +373,7 @@ export type ErrorCode =
   | "key-reused"
   | "unknown-key"
   | "bad-state"
+  | "needs-may-repeat"
   | "storage-failed"
   | "detached"
   | "answered-elsewhere"
