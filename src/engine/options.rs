@@ -136,9 +136,12 @@ impl OutboxOptions {
         fields.finish(options)
     }
 
-    /// Whether a header may be stored. Names are compared in lower case, as `Headers` gives them.
+    /// Whether a header may be stored; `name` in lower case, as `Headers` gives it. Credentials and CSRF tokens never
+    /// are, whatever the options say.
     pub fn may_persist(&self, name: &str) -> bool {
-        PERSISTED.contains(&name) || self.persist_headers.iter().any(|known| known == name)
+        let mut asked = self.persist_headers.iter();
+        PERSISTED.contains(&name)
+            || asked.any(|known| known.eq_ignore_ascii_case(name)) && !SECRET.contains(&name)
     }
 }
 
@@ -253,9 +256,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_never_stored_by_default() {
+    fn secrets_are_never_stored() {
+        let asked = SECRET.iter().copied().chain(["X-Tenant"]);
         let options = OutboxOptions {
-            persist_headers: vec!["x-tenant".into()],
+            persist_headers: asked.map(String::from).collect(),
             ..OutboxOptions::default()
         };
         for stored in ["content-type", "accept", "x-tenant"] {

@@ -1,0 +1,83 @@
+//! Options from outside: what is taken, and that what is wrong names its field.
+
+mod common;
+
+use common::Json;
+use resubmit::engine::error::Code;
+use resubmit::engine::{OutboxOptions, Policy, SubmitOptions};
+use serde_json::{json, Value};
+
+fn outbox(value: Value) -> Result<OutboxOptions, String> {
+    OutboxOptions::read(&Json(value)).map_err(|error| {
+        assert_eq!(error.code(), Code::BadOption);
+        error.message().to_owned()
+    })
+}
+
+#[test]
+fn a_header_to_persist_is_named_in_any_case() {
+    let options = outbox(json!({ "persistHeaders": ["X-Tenant", "x-locale"] })).unwrap();
+    assert_eq!(options.persist_headers, ["x-tenant", "x-locale"]);
+    assert!(options.may_persist("x-tenant"));
+    for secret in ["Authorization", "COOKIE", "x-csrf-token", "X-XSRF-TOKEN"] {
+        let error = outbox(json!({ "persistHeaders": [secret] })).unwrap_err();
+        assert!(error.starts_with("options.persistHeaders: "), "{error}");
+    }
+}
+
+#[test]
+fn a_bad_option_names_the_field() {
+    for (value, field) in [
+        (json!(null), "options"),
+        (json!("name"), "options"),
+        (json!({ "name": "" }), "options.name"),
+        (json!({ "name": 1 }), "options.name"),
+        (json!({ "owner": 1 }), "options.owner"),
+        (json!({ "policy": "eager" }), "options.policy"),
+        (
+            json!({ "policy": { "maxAttempts": 0 } }),
+            "options.policy.maxAttempts",
+        ),
+        (json!({ "keyFormat": "base64" }), "options.keyFormat"),
+        (json!({ "keyHeader": "" }), "options.keyHeader"),
+        (json!({ "keyHeader": "a b" }), "options.keyHeader"),
+        (
+            json!({ "persistHeaders": "x-tenant" }),
+            "options.persistHeaders",
+        ),
+        (json!({ "maxBodyBytes": -1 }), "options.maxBodyBytes"),
+        (json!({ "storage": "disk" }), "options.storage"),
+        (
+            json!({ "onMaybeDelivered": "hope" }),
+            "options.onMaybeDelivered",
+        ),
+        (json!({ "retries": 3 }), "options.retries"),
+    ] {
+        let error = outbox(value.clone()).unwrap_err();
+        assert!(error.starts_with(&format!("{field}: ")), "{value}: {error}");
+    }
+}
+
+/// Better no promise than one that is not kept.
+#[test]
+fn what_is_to_come_is_refused_by_name() {
+    for name in [
+        "authorize",
+        "classify",
+        "isDelivered",
+        "seal",
+        "retentionMs",
+        "responseLimitBytes",
+    ] {
+        let error = outbox(json!({ name: 1 })).unwrap_err();
+        assert!(error.starts_with(&format!("options.{name}: ")), "{error}");
+    }
+    for name in ["lane", "coalesceKey", "onParked"] {
+        let error =
+            SubmitOptions::read(&Json(json!({ name: "x" })), &Policy::patient()).unwrap_err();
+        assert!(
+            error.message().starts_with(&format!("options.{name}: ")),
+            "{error}"
+        );
+    }
+}
