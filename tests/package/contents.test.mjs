@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { featuresOf, shippedFeatures } from "../../scripts/lib/wasm-features.mjs";
@@ -42,6 +43,14 @@ test("publint has nothing to say", async () => {
     strict: true,
   });
   assert.deepEqual(messages.map((message) => formatMessage(message, pkg)), []);
+});
+
+test("attw has nothing to say", async () => {
+  const tarball = createPackageFromTarballData(new Uint8Array(await readFile(app.tarball)));
+  const analysis = await checkPackage(tarball, { entrypoints: ["."] });
+  assert.ok(analysis.types, "no types were found");
+  // It is a module and nothing else: that `require` gets one is meant.
+  assert.deepEqual(analysis.problems.filter(({ kind }) => kind !== "CJSResolvesToESM"), []);
 });
 
 test("the shipped module loads and names features that the oldest browsers have", async () => {
