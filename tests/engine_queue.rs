@@ -951,6 +951,22 @@ fn discarding_removes_the_row_whatever_it_is() {
     }
 }
 
+/// What was kept of the first goes while the second is stored: the second went with it once, and its row stayed claimed
+/// on the disk.
+#[test]
+fn a_key_that_is_submitted_again_while_its_receipt_goes_is_a_new_intent() {
+    let (mut page, key) = sending();
+    page.answer(&key, status(201));
+    page.settle_down();
+    page.ask(Op::Forget(key.clone()));
+    page.submit("a");
+    page.settle_down();
+    assert_eq!(page.sends(&key), 2);
+    page.answer(&key, status(201));
+    page.settle_down();
+    assert_eq!(page.settled(&key).len(), 2);
+}
+
 // Retrying by hand
 
 #[test]

@@ -577,7 +577,10 @@ impl Queue {
             Op::Retry { key, .. } => self.retry_committed(key, &applied),
             Op::Forget(key) => {
                 if applied.accepted {
-                    self.live.remove(key);
+                    // The key may have been submitted anew since: that is behind this transaction.
+                    if !self.is_storing(key) {
+                        self.live.remove(key);
+                    }
                     self.report(Report::Removed(key.clone()));
                 }
             }
@@ -651,6 +654,11 @@ impl Queue {
         }
     }
 
+    fn is_storing(&self, key: &Key) -> bool {
+        let live = self.live.get(key);
+        live.is_some_and(|live| matches!(live.phase, Phase::Storing(_)))
+    }
+
     fn settle_committed(&mut self, key: &Key, fence: u64, applied: &Applied) {
         if let Some(live) = self.live.get_mut(key) {
             if live.phase == Phase::Settling(fence) {
@@ -673,14 +681,10 @@ impl Queue {
         let key = op.key();
         self.look |= self.backlog;
         // The key may have been submitted anew since: that is behind this transaction.
-        let current = match self.live.get_mut(key) {
-            Some(live) if matches!(live.phase, Phase::Storing(_)) => false,
-            Some(live) => {
-                live.phase = Phase::Idle;
-                true
-            }
-            None => true,
-        };
+        let current = !self.is_storing(key);
+        if let Some(live) = self.live.get_mut(key).filter(|_| current) {
+            live.phase = Phase::Idle;
+        }
         if let Some(record) = applied.record.as_ref().filter(|_| current) {
             self.update(record);
             if applied.settled {
