@@ -196,13 +196,16 @@ impl Record {
     fn wait_over(&mut self, n: u32, reason: Reason, floor: Option<Floor>, env: &mut Env) {
         let now = env.wall;
         let n = n.saturating_sub(1);
-        // What no further attempt could change is said now rather than when the wait is over.
         if let Some(limit) = self.limit_met(now) {
             return self.park(limit, now);
         }
         let Some(floor) = floor else {
             let delay = backoff::delay(&self.policy, n, &mut env.random);
-            return self.pend(reason, Deadline::after(now, delay));
+            // What no further attempt could change is said now rather than when the wait is over.
+            return match self.limit_met(now.saturating_add(delay)) {
+                Some(limit) => self.park(limit, now),
+                None => self.pend(reason, Deadline::after(now, delay)),
+            };
         };
         let Some(ms) = self.accepted_floor(floor, now) else {
             return self.park(Reason::RetryAfterTooLong, now);
