@@ -13,7 +13,8 @@ import { dist } from "./lib/paths.mjs";
  * until it is the budget; raising one takes a line that says what was bought.
  */
 const wasm = { budget: 34 * 1024, ceiling: 74 * 1024 };
-const script = { budget: 5 * 1024, ceiling: 7.75 * 1024 };
+// 8 KiB: 7.75 before calls of known intents were told to nobody twice, and before bad input of a newcomer was named.
+const script = { budget: 5 * 1024, ceiling: 8 * 1024 };
 
 /** The first line is what the ten-line example of the README makes a page download. */
 const lines = [

@@ -1,7 +1,7 @@
 //! The crate outside a browser: the same names, so that server-rendered front ends need no `cfg`; nothing is stored
 //! or sent.
 
-use crate::engine::{Code, Error, Intent, Key, OutboxOptions, SubmitOptions};
+use crate::engine::{Code, Error, Intent, Key, OutboxOptions, Policy, SubmitOptions};
 use crate::notice::{Notice, Stored};
 use crate::outcome::Outcome;
 use futures_core::Stream;
@@ -49,6 +49,19 @@ impl Request {
     ) -> Result<Self, Error> {
         Ok(Request(()))
     }
+
+    /// The browser's own `Request`, which there is none of here.
+    pub fn from_browser<R>(_request: R, _named: Vec<String>) -> Self {
+        Request(())
+    }
+}
+
+/// The retry loop without storage. Nothing is sent here.
+///
+/// # Errors
+/// `no-browser`.
+pub async fn submit_with_retry<F>(_send: F, _key: Key, _policy: Policy) -> Result<Outcome, Error> {
+    Err(no_browser())
 }
 
 /// An outbox. Inert outside a browser: it opens, and every submission ends with `no-browser`.

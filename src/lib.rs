@@ -36,7 +36,7 @@ mod web;
 mod js;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use inert::{Intents, Observer, Outbox, Request, Submission};
+pub use inert::{submit_with_retry, Intents, Observer, Outbox, Request, Submission};
 #[cfg(target_arch = "wasm32")]
 pub use web::{submit_with_retry, Intents, Observer, Outbox, Request, Submission};
 

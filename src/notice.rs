@@ -18,6 +18,8 @@ pub enum Stored {
 pub enum Notice {
     /// It is known whether the intent is on the disk.
     Stored(Key, Rc<Intent>, Stored),
+    /// An intent that was known already is followed anew: what is known of it, and how it ended if it did.
+    Known(Key, Rc<Intent>, Stored, Option<Outcome>),
     /// An attempt began.
     Attempted(Key, Rc<Intent>),
     /// It waits for its next attempt.

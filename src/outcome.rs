@@ -1,6 +1,6 @@
 //! How a submission ended.
 
-use crate::engine::{Evidence, Reason, Receipt, Record, State};
+use crate::engine::{Evidence, Key, Reason, Receipt, Record, State};
 
 #[cfg(target_arch = "wasm32")]
 pub use web_sys::Response;
@@ -14,7 +14,7 @@ pub enum Response {}
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The idempotency key.
-    pub key: String,
+    pub key: Key,
     /// How many attempts were begun.
     pub attempts: u32,
     /// Whether nothing proves that the server did not act. Always true once delivered.
@@ -79,7 +79,7 @@ impl Outcome {
             State::Cancelled => Status::Cancelled { reason },
         };
         Some(Outcome {
-            key: record.key.as_str().to_owned(),
+            key: record.key.clone(),
             attempts: record.attempts,
             maybe_delivered: record.maybe_delivered,
             status,

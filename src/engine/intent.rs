@@ -2,6 +2,7 @@
 
 use super::encode::{write, Sink};
 use super::env::Wall;
+use super::key::Key;
 use super::record::{Evidence, Reason, Receipt, Record, State};
 use super::shape::Value;
 
@@ -9,7 +10,7 @@ use super::shape::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intent {
     /// The idempotency key.
-    pub key: String,
+    pub key: Key,
     /// Where it stands.
     pub state: State,
     /// Why.
@@ -47,7 +48,7 @@ impl Intent {
     /// The view of a row. `durable`: whether that row is on the disk.
     pub fn of(record: &Record, durable: bool) -> Self {
         Intent {
-            key: record.key.as_str().to_owned(),
+            key: record.key.clone(),
             state: record.state,
             reason: record.reason,
             attempt: record.attempts,

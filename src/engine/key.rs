@@ -5,6 +5,7 @@ use super::encode::Sink;
 use super::error::{Code, Error};
 use super::shape::{Shape, Value, Visitor};
 use super::words::words;
+use std::fmt;
 use std::rc::Rc;
 
 /// An idempotency key: 1 to 255 characters of `[A-Za-z0-9_-]`. Neither form of the header needs to escape anything in
@@ -58,6 +59,12 @@ impl Key {
     /// The bare token.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

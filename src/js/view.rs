@@ -2,7 +2,7 @@
 
 use crate::engine::encode::write;
 use crate::engine::table::Table;
-use crate::engine::{Error, Intent};
+use crate::engine::{Error, Intent, Key};
 use crate::web::{json_parse, set, Js};
 use crate::{Outcome, Status, Stored};
 use js_sys::{Array, Object};
@@ -109,7 +109,7 @@ pub fn outcome(outcome: &Outcome) -> JsValue {
         }
     };
     put("status", text(status));
-    put("key", text(&outcome.key));
+    put("key", text(outcome.key.as_str()));
     put("attempts", outcome.attempts.into());
     put("maybeDelivered", outcome.maybe_delivered.into());
     Object::freeze(&object).into()
@@ -117,7 +117,7 @@ pub fn outcome(outcome: &Outcome) -> JsValue {
 
 /// The objects that were given out for intents: the same one while the intent did not change.
 #[derive(Default)]
-pub struct Views(Table<String, (Rc<Intent>, JsValue)>);
+pub struct Views(Table<Key, (Rc<Intent>, JsValue)>);
 
 impl Views {
     /// The object of an intent.

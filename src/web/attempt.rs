@@ -41,17 +41,20 @@ pub struct Ended {
 }
 
 /// Follows a `fetch` that was called to its end. `excerpt_always`: also of a success, for its receipt. `timeout`: when
-/// the attempt ends; a head that came before that is an answer, however long its body takes.
+/// the attempt ends; a head that came before that is an answer, however long its body takes. `None` if what came is no
+/// response.
 pub async fn follow(
     promise: Promise,
     excerpt_always: bool,
     timeout: u64,
     blocked_by_csp: impl Fn() -> bool,
     elapsed: impl Fn() -> u64,
-) -> Ended {
+) -> Option<Ended> {
     let offline_before = offline();
-    match JsFuture::from(promise).await {
+    let ended = match JsFuture::from(promise).await {
         Ok(response) => {
+            // (One of another realm is no instance of ours.)
+            get(&response, "redirected").as_bool()?;
             let response: Response = response.unchecked_into();
             let left = timeout.saturating_sub(elapsed()) / 2;
             let patience = u32::try_from(left).unwrap_or(EXCERPT_MS).min(EXCERPT_MS);
@@ -79,7 +82,8 @@ pub async fn follow(
                 response: None,
             }
         }
-    }
+    };
+    Some(ended)
 }
 
 async fn head(response: &Response, excerpt_always: bool, patience: u32) -> Head {

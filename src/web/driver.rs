@@ -431,7 +431,7 @@ impl Driver {
         }
     }
 
-    /// Lets go of the bytes of a submission that is none: another intent has its key.
+    /// Lets go of the bytes of what this page does not hold (any more).
     fn let_go(&self, key: &Key) {
         if self.queue.borrow().record(key).is_none() {
             self.held.borrow_mut().remove(key);
@@ -507,11 +507,10 @@ impl Driver {
             }
         }
         let intent = self.list(record);
-        self.notify(&Notice::Stored(record.key.clone(), intent.clone(), stored));
-        if let Some(outcome) = outcome {
+        if outcome.is_some() {
             self.watches.borrow_mut().remove(&record.key);
-            self.notify(&Notice::Settled(record.key.clone(), intent, outcome));
         }
+        self.notify(&Notice::Known(record.key.clone(), intent, stored, outcome));
     }
 
     /// Runs a transaction that somebody asked for.
@@ -702,6 +701,11 @@ impl Driver {
                 || env().mono.saturating_sub(begun),
             )
             .await;
+            let Some(ended) = ended else {
+                let error =
+                    Error::about(Code::BadRequest, "send", "expected a promise of a Response");
+                return driver.reject(&key, &error, |_| true);
+            };
             driver.forget_attempt(&key, fence);
             if let Some(response) = ended.response {
                 driver
@@ -779,7 +783,7 @@ impl Driver {
             }
             Report::Settled(record, fence) => self.settled(&record, fence),
             Report::Removed(key) => {
-                self.held.borrow_mut().remove(&key);
+                self.let_go(&key);
                 let listed = match &mut *self.listing.borrow_mut() {
                     Some(listing) => listing.remove(&key),
                     None => false,

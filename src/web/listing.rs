@@ -41,7 +41,7 @@ impl Listing {
     /// Takes an entry out. Returns whether it was there.
     pub fn remove(&mut self, key: &Key) -> bool {
         let before = self.entries.len();
-        self.entries.retain(|entry| entry.key != key.as_str());
+        self.entries.retain(|entry| entry.key != *key);
         self.entries.len() != before
     }
 }

@@ -7,11 +7,25 @@ use crate::engine::{Code, Error, Intent, Key, Op, OutboxOptions, SubmitOptions};
 use crate::outcome::Outcome;
 use futures_core::Stream;
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 pub use crate::notice::{Notice, Stored};
+
+/// Handles are printed by name: what they lead to is a page's whole state.
+macro_rules! debug_by_name {
+    ($($name:ident)+) => {
+        $(impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        })+
+    };
+}
+
+debug_by_name!(Outbox Submission Observer Intents);
 
 /// An outbox: hands over submissions, and resumes those of earlier pages. A handle; clones are the same outbox.
 #[derive(Clone)]

@@ -117,6 +117,14 @@ pub async fn freeze(request: Request, options: &OutboxOptions) -> Result<Frozen,
     for entry in Array::from(&request.headers()).iter() {
         let entry: Array = entry.unchecked_into();
         if let (Some(name), Some(value)) = (entry.get(0).as_string(), entry.get(1).as_string()) {
+            let place = &options.key_place;
+            if place.field.is_none() && place.header.eq_ignore_ascii_case(&name) {
+                return Err(Error::about(
+                    Code::BadRequest,
+                    &name,
+                    "this header is the library's: a key of your own is options.key",
+                ));
+            }
             let list = if options.may_persist(&name) {
                 &mut head.headers
             } else {

@@ -103,6 +103,24 @@ test("abort while it is being stored: at once, though the store is busy; the row
   assert.equal(posts().length, 1);
 });
 
+test("the signal inside a Request is as good as one beside it", async () => {
+  faults(server, "/orders", [{ type: "hang" }, { type: "hang" }]);
+  const ends = await page.evaluate(async () => {
+    const ends = [];
+    for (const call of ["fetch", "submit"]) {
+      const controller = new AbortController();
+      const request = new Request("/orders", { method: "POST", body: "x", signal: controller.signal });
+      const attempted = next(outbox, "attempted");
+      const called = outbox[call](request);
+      await attempted;
+      controller.abort("mine");
+      ends.push(await (called.outcome ?? called).catch((error) => error));
+    }
+    return ends;
+  });
+  assert.deepEqual(ends, ["mine", "mine"]);
+});
+
 test("case 41: abort of what waits for a free connection: it never goes", async () => {
   faults(server, "/orders", [{ type: "slow", ms: 600 }, { type: "slow", ms: 600 }, { type: "slow", ms: 600 }, { type: "slow", ms: 600 }]);
   const ended = await page.evaluate(async () => {

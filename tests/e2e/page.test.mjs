@@ -107,6 +107,70 @@ test("the events of a submission and of its outbox, in order, with what a status
   assert.deepEqual(told.outbox, told.submission);
 });
 
+test("who follows later is told what is known, and nobody is told twice", async () => {
+  const page = await open(waits);
+  faults(on.server, "/orders", [busy, { type: "status", status: 422 }]);
+  const told = await page.evaluate(async () => {
+    const told = { outbox: [], first: [], later: [] };
+    const hear = (name, target) => {
+      for (const type of ["stored", "waiting", "settled"]) target.addEventListener(type, () => told[name].push(type));
+    };
+    hear("outbox", outbox);
+    const first = outbox.submit("/orders", { json: {} });
+    hear("first", first);
+    await next(first, "waiting");
+    const later = outbox.submission(first.key);
+    hear("later", later);
+    await later.stored;
+    await outbox.retry(first.key);
+    await later.outcome;
+    const ended = outbox.submission(first.key);
+    return { ...told, ended: [(await ended.stored).durable, (await ended.outcome).status] };
+  });
+  assert.deepEqual(told, {
+    outbox: ["stored", "waiting", "waiting", "settled"],
+    first: ["stored", "waiting", "waiting", "settled"],
+    later: ["stored", "waiting", "settled"],
+    ended: [true, "refused"],
+  });
+});
+
+test("a key that is submitted again as soon as it was delivered is a new intent, and one that is given up ends whole", async () => {
+  const page = await open(waits);
+  faults(on.server, "/busy", [busy], "repeat-last");
+  const ends = await page.evaluate(async () => {
+    const submit = () => outbox.submit("/orders", { json: 7 }, { key: "again" });
+    await submit().outcome;
+    const ends = [];
+    for (const task of [() => {}, () => new Promise((resolve) => setTimeout(resolve))]) {
+      await task();
+      const submission = submit();
+      ends.push([(await submission.stored).durable, (await submission.outcome).status]);
+    }
+    const parked = outbox.submit("/busy", { json: 8 }, { key: "given-up" });
+    await next(parked, "waiting");
+    const discarded = outbox.discard("given-up");
+    const late = outbox.submit("/busy", { json: 8 }, { key: "given-up" });
+    await discarded;
+    return [...ends, [typeof (await late.stored).durable, (await late.outcome).status]];
+  });
+  assert.deepEqual(ends, [[true, "delivered"], [true, "delivered"], ["boolean", "cancelled"]]);
+  assert.equal(on.server.orders().length, 1);
+});
+
+test("the calls that go out as values work as values", async () => {
+  const page = await open();
+  const seen = await page.evaluate(async () => {
+    const { fetch, intents: { subscribe } } = outbox;
+    let calls = 0;
+    const stop = subscribe(() => calls++);
+    const { status } = await fetch("/orders", { method: "POST", body: "x" });
+    stop();
+    return [status, calls > 0];
+  });
+  assert.deepEqual(seen, [201, true]);
+});
+
 test("a listener that throws takes nothing away from the others, or from the submission", async () => {
   const page = await open();
   const heard = await page.evaluate(async () => {

@@ -64,6 +64,15 @@ test("submitWithRetry: one key, its outcomes, its abort, and nothing left", asyn
   });
 });
 
+test("submitWithRetry: a send that is none, or that brings no response, is told at once", async () => {
+  const ends = await page.evaluate(() => {
+    const sends = [5, async () => undefined, async () => "x", async () => ({ data: 1, status: 201, headers: {} })];
+    return Promise.all(sends.map((send) => resubmit.submitWithRetry(send).catch(({ code, message }) => [code, message])));
+  });
+  const none = ["bad-request", "send: expected a promise of a Response"];
+  assert.deepEqual(ends, [["bad-option", "send: expected a function"], none, none, none]);
+});
+
 test("submitWithRetry: aborted in every phase, by identity, and no listener, timer or request stays", async () => {
   faults(server, "/hangs", [{ type: "hang" }]);
   const results = await page.evaluate(async () => {

@@ -7,7 +7,8 @@ import { Submission } from "./submission.js";
 const outboxes = new Map();
 
 /** @param {any} [options] */
-export function createOutbox(options = {}) {
+export function createOutbox(options) {
+  options ??= {};
   const name = options.name ?? "resubmit";
   let outbox = outboxes.get(name);
   if (!outbox) outboxes.set(name, (outbox = new Outbox(options, () => outboxes.delete(name))));
@@ -44,6 +45,8 @@ class Outbox extends EventTarget {
     this.#gone = gone;
     this.#intents = new Intents(() => this.#core?.intents());
     this.#opened = this.#open();
+    // Handed on as values: a `typeof fetch`, a store's `subscribe`.
+    this.fetch = this.fetch.bind(this);
     if (inBrowser) this.#untrap = whenTrapped((error) => this.#trapped(error));
   }
 
@@ -99,29 +102,32 @@ class Outbox extends EventTarget {
   }
 
   /**
-   * @param {RequestInfo | URL} input
+   * @param {any} input
    * @param {any} [init]
    * @param {any} [options]
    */
-  submit(input, init = {}, options = {}) {
-    const { signal, onAbort = this.#options.onAbort ?? "cancel", ...rest } = options;
+  submit(input, init, options) {
+    init ??= {};
+    const { signal, onAbort = this.#options.onAbort ?? "cancel", ...rest } = options ?? {};
     const key = String(rest.key ?? mintKey());
     const submission = new Submission(this, key);
     try {
       if (!inBrowser) throw new ResubmitError("no-browser", "there is no browser here: nothing is stored or sent");
+      if (onAbort !== "cancel" && onAbort !== "detach") throw badOption('options.onAbort: expected "cancel" or "detach"');
       const request = freeze(input, init);
       const named = [...new Headers(init.headers).keys()];
       if (rest.meta !== undefined) rest.meta = asJson(rest.meta, "options.meta");
-      // Two ways to say it: the one in `init` is `fetch`'s.
-      for (const each of [init.signal, signal]) if (each) submission.follow(each, onAbort);
+      // Two ways to say it: the one in `init`, or in the `Request`, is `fetch`'s.
+      for (const each of [init.signal ?? input.signal, signal]) if (each) submission.follow(each, onAbort);
       this.#unheard.add(submission);
       const joined = () => this.#follow(submission);
       this.#call((core) => submission.abandoned || core.submit(key, request, named, rest, joined), key)
         .then((ended) => ended?.status && submission.settle(ended))
         .catch((error) => submission.fail(error))
         .finally(() => this.#unheard.delete(submission));
-    } catch (cause) {
-      submission.fail(cause instanceof ResubmitError ? cause : badRequest(cause, key));
+    } catch (/** @type {any} */ cause) {
+      if (cause instanceof ResubmitError) submission.fail(cause);
+      else submission.fail(new ResubmitError("bad-request", "request: " + (cause?.message ?? cause), { key, cause }));
     }
     return submission;
   }
@@ -130,9 +136,10 @@ class Outbox extends EventTarget {
    * @param {RequestInfo | URL} input
    * @param {any} [init]
    */
-  async fetch(input, { resubmit = {}, ...init } = {}) {
+  async fetch(input, init) {
+    const { resubmit, ...rest } = init ?? {};
     const options = { onAbort: this.#options.onAbort ?? "detach", ...resubmit };
-    const { outcome: ended, key } = this.submit(input, init, options);
+    const { outcome: ended, key } = this.submit(input, rest, options);
     const outcome = await ended;
     if (outcome.response) return outcome.response;
     const answered = outcome.status === "delivered" || outcome.status === "refused";
@@ -204,24 +211,27 @@ class Outbox extends EventTarget {
   }
 
   /** What the module tells. @param {any[]} told */
-  #told(...[type, key, intent, extra]) {
-    if (type === "listed") return this.#intents.changed();
-    if (type === "degraded") return emit(this, type, { reason: extra });
-    const followers = [...(this.#submissions.get(key) ?? [])];
+  #told(...[what, key, intent, extra]) {
+    if (what === "listed") return this.#intents.changed();
+    if (what === "degraded") return emit(this, what, { reason: extra });
+    const type = AGAIN[what] ?? what;
     const detail = { key, intent };
     if (type === "stored") Object.assign(detail, { stored: extra });
     if (type === "settled") Object.assign(detail, { outcome: extra });
-    for (const submission of followers) {
-      if (type === "stored") submission.isStored(extra);
+    for (const submission of [...(this.#submissions.get(key) ?? [])]) {
+      if (type === "stored" && !submission.isStored(extra)) continue;
       if (type === "settled") {
         this.forget(submission);
-        submission.settle(extra);
+        submission.settle(extra, intent.durable);
       }
       emit(submission, type, detail);
     }
-    emit(this, type, detail);
+    if (type === what) emit(this, type, detail);
   }
 }
+
+/** What happened before, told to those who follow it only now. @type {Record<string, string>} */
+const AGAIN = { known: "stored", ended: "settled" };
 
 /** The list of intents: the store contract of Svelte. */
 class Intents {
@@ -235,6 +245,7 @@ class Intents {
   /** @param {() => any[] | undefined} read */
   constructor(read) {
     this.#read = read;
+    this.subscribe = this.subscribe.bind(this);
   }
 
   get current() {
@@ -247,7 +258,7 @@ class Intents {
     const own = (/** @type {readonly any[]} */ intents) => listener(intents);
     this.#listeners.add(own);
     if (this.#listeners.size === 1) this.#refresh();
-    listener(this.#current);
+    this.#call(own);
     return () => {
       this.#listeners.delete(own);
     };
@@ -304,6 +315,7 @@ function mintKey() {
 function freeze(input, { json, signal, ...init }) {
   const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined));
   if (json !== undefined) {
+    if (init.body != null) throw badOption("init.json: expected no body beside it");
     init.body = asJson(json, "init.json");
     if (!headers.has("content-type")) headers.set("content-type", "application/json");
     init.headers = headers;
@@ -324,16 +336,16 @@ function asJson(value, field) {
   } catch (thrown) {
     cause = thrown;
   }
-  if (text === undefined) throw new ResubmitError("bad-option", field + ": expected what JSON can say", { cause });
+  if (text === undefined) throw badOption(field + ": expected what JSON can say", cause);
   return text;
+}
+
+/** @param {string} message @param {unknown} [cause] */
+function badOption(message, cause) {
+  return new ResubmitError("bad-option", message, { cause });
 }
 
 /** @param {string} [key] */
 function closed(key) {
   return new ResubmitError("closed", "the outbox was closed", { key });
-}
-
-/** @param {any} cause @param {string} key */
-function badRequest(cause, key) {
-  return new ResubmitError("bad-request", "request: " + (cause?.message ?? cause), { key, cause });
 }

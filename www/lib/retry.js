@@ -1,5 +1,5 @@
 import { Loop } from "#glue";
-import { fromCore } from "./error.js";
+import { ResubmitError, fromCore } from "./error.js";
 import { init, whenTrapped } from "./load.js";
 
 /**
@@ -9,6 +9,7 @@ import { init, whenTrapped } from "./load.js";
  * @param {any} [policy]
  */
 export async function submitWithRetry(send, key, signal, policy) {
+  if (typeof send !== "function") throw new ResubmitError("bad-option", "send: expected a function");
   signal?.throwIfAborted();
   /** @type {{ over: boolean, loop?: Loop | undefined }} */
   const run = { over: false };

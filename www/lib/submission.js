@@ -22,6 +22,7 @@ export class Submission extends EventTarget {
   #outbox;
   #watched = false;
   #durable = false;
+  #heard = false;
   /** Given up before it was handed to the module. */
   abandoned = false;
   #ended = false;
@@ -106,15 +107,20 @@ export class Submission extends EventTarget {
     if (this.#ended) this.#outbox.acknowledge(this.key).catch(() => {});
   }
 
-  /** @param {any} stored */
+  /** Returns whether that is news. @param {any} stored */
   isStored(stored) {
+    const first = !this.#heard;
+    this.#heard = true;
     this.#durable = stored.durable;
     this.#stored.resolve?.(stored);
+    return first;
   }
 
-  /** @param {any} outcome */
-  settle(outcome) {
+  /** @param {any} outcome @param {boolean} [durable] */
+  settle(outcome, durable) {
     this.#abort();
+    // It may have been given up before it was stored.
+    this.isStored(durable ? { durable } : { durable: false, reason: "asked" });
     this.#how = outcome;
     if (outcome.status === "cancelled" && this.#cancelled) this.#outcome.reject?.(this.#cancelled.reason);
     else this.#outcome.resolve?.(outcome);
