@@ -1,4 +1,6 @@
 //! Options from outside: what is taken, and that what is wrong names its field.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
 
