@@ -49,7 +49,7 @@ impl Page {
             brought_forward: 0,
         };
         page.tell(Event::Opened);
-        page.tell(Event::Queried(Box::default()));
+        page.tell(Event::Queried(Due::new()));
         page.queries = 0;
         page
     }
@@ -114,19 +114,9 @@ impl Page {
 
     /// The store answers the query that waits.
     fn answer_query(&mut self) {
-        let wall = self.wall();
-        let mut rows: Vec<Record> = self.rows.values().cloned().collect();
-        rows.retain(|row| row.next_attempt_at.is_some());
-        rows.sort_by_key(|row| row.next_attempt_at);
-        let (due, later): (Vec<Record>, Vec<Record>) = rows
-            .into_iter()
-            .partition(|row| row.next_attempt_at.unwrap() <= wall);
+        let due = lines(self.rows.values().cloned(), self.wall(), usize::MAX);
         self.queries -= 1;
-        self.tell(Event::Queried(Box::new(Due {
-            due,
-            next: later.first().cloned(),
-            last: later.last().cloned(),
-        })));
+        self.tell(Event::Queried(due));
     }
 
     /// Queries and transactions, until the store has nothing to do.
@@ -306,6 +296,7 @@ fn at_most_four_attempts_run_at_once_to_one_origin() {
     // Another origin is not held up.
     let mut other = named("b", patient());
     other.request.url = "https://other.test/orders".into();
+    other.origin = "https://other.test".into();
     let other = page.submit_with(other, true);
     page.settle_down();
     assert_eq!(page.sends(&other), 1);
@@ -502,13 +493,64 @@ fn a_restart_goes_on_from_what_is_stored_and_not_earlier() {
 fn a_row_whose_left_out_headers_this_page_has_not_is_not_claimed() {
     let mut page = Page::new();
     let mut row = named("a", patient());
-    row.left_out = vec!["authorization".into()];
+    row.require(vec!["authorization".into()], Vec::new());
     page.rows.insert(row.key.clone(), row);
     page.tell(Event::Look);
     page.settle_down();
     page.pass(HOUR);
     assert!(page.sent.is_empty());
     assert_eq!(page.rows.values().next().unwrap().attempts, 0);
+}
+
+/// A page goes on by itself with what it alone can send, whatever else waits in the store.
+#[test]
+fn what_needs_a_header_is_sent_by_the_page_that_has_it() {
+    let mut page = Page::new();
+    let mut row = named("a", patient());
+    row.require(vec!["authorization".into()], Vec::new());
+    let key = page.submit_with(row, true);
+    page.settle_down();
+    page.answer(&key, status(503));
+    page.settle_down();
+    page.pass(6 * SECOND);
+    assert_eq!(page.sends(&key), 2);
+}
+
+/// It was passed over for ever once, and stayed pending beyond its age.
+#[test]
+fn what_needs_a_header_that_is_gone_is_parked_at_its_age() {
+    let mut page = Page::new();
+    let mut row = named("a", patient());
+    row.require(vec!["authorization".into()], Vec::new());
+    let key = row.key.clone();
+    page.rows.insert(key.clone(), row);
+    page.pass(8 * DAY);
+    page.tell(Event::Look);
+    page.settle_down();
+    assert_eq!(page.sends(&key), 0);
+    assert_eq!(page.rows[&key].reason, Some(Reason::MaxAge));
+}
+
+/// The store reads lines apart: what this page cannot send does not fill the answer.
+#[test]
+fn what_cannot_be_sent_starves_nobody() {
+    let mut rows = Vec::new();
+    for n in 0..100 {
+        let mut row = named(&format!("stuck-{n}"), patient());
+        row.require(vec!["authorization".into()], Vec::new());
+        rows.push(row);
+    }
+    rows.push(named("free", patient()));
+    let mut page = Page::new();
+    page.tell(Event::Look);
+    page.queries -= 1;
+    page.tell(Event::Queried(lines(rows.clone(), NOW, 16)));
+    for row in rows {
+        page.rows.insert(row.key.clone(), row);
+    }
+    page.settle_down();
+    assert_eq!(page.sent.len(), 1);
+    assert_eq!(page.sent[0].key, key("free"));
 }
 
 #[test]

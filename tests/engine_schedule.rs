@@ -1249,6 +1249,7 @@ prop_compose! {
         (created_at, budget_from) in (number(), number()),
         (state, reason) in (word(State::ALL), optional(word(Reason::ALL))),
         (left_out, hooks) in (prop::collection::vec(text(), 0..3), prop::collection::vec(text(), 0..3)),
+        (origin, needs) in (text(), text()),
         (meta, form_key, lane, lane_seq) in
             (optional(text()), optional(text()), optional(text()), optional(number())),
         (coalesce_key, replaces, fingerprint) in (optional(text()), optional(any_key()), optional(text())),
@@ -1264,7 +1265,7 @@ prop_compose! {
         let [cuttable, maybe_delivered, maybe_delivered_before, may_repeat, conflict_is_twin] = flags;
         Record {
             v: VERSION,
-            owner, key, created_at, budget_from, state, reason, request, left_out, hooks, policy, meta, form_key,
+            owner, key, created_at, budget_from, state, reason, request, origin, needs, left_out, hooks, policy, meta, form_key,
             lane, lane_seq, coalesce_key, replaces, fingerprint, attempts, spent, next_attempt_at, schedule,
             not_before, cuttable, fence, maybe_delivered, maybe_delivered_before, may_repeat, key_used_at,
             conflicts, conflict_is_twin, refused_credentials, evidence, receipt, settled_at, forget_at,

@@ -1142,7 +1142,7 @@ fn refused_credentials_are_counted_in_a_row() {
 #[test]
 fn a_left_out_header_makes_a_403_a_question_of_credentials() {
     let mut row = record(Policy::patient());
-    row.left_out = vec!["authorization".into()];
+    row.require(vec!["authorization".into()], Vec::new());
     attempt(&mut row, &status(403));
     assert_eq!(
         stands(&row),

@@ -46,7 +46,7 @@ pub enum Event {
     /// A transaction failed, or was not answered in time: nothing is known to be written.
     Failed(Ticket, Op),
     /// The answer to [`Effect::Query`].
-    Queried(Box<Due>),
+    Queried(Due),
     /// An attempt ended.
     Answered(Key, u64, Box<Answer>),
     /// A deadline passed.
@@ -65,9 +65,13 @@ pub enum Event {
     Asked(Ticket, Op),
 }
 
-/// What is due in the store, and the two ends of what is not.
+/// What waits in the store: a line for every origin, and for every set of things that a page needs to make an attempt.
+/// They are read apart, so that none of them starves another: a page that lacks a header, or an origin that is down.
+pub type Due = Vec<Line>;
+
+/// What is due in one line, and the two ends of what is not.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Due {
+pub struct Line {
     /// Rows that are due, earliest first, up to a limit.
     pub due: Vec<Record>,
     /// The earliest row that is not due.
@@ -241,26 +245,27 @@ impl Queue {
             .map(|live| &live.record)
     }
 
+    /// The intents whose next attempt this page makes by itself, without finding them in the store: those that live in
+    /// its memory alone, and those for which it alone has what they need.
+    fn own(&self) -> impl Iterator<Item = &Live> {
+        self.live.values().filter(|live| {
+            live.phase == Phase::Idle
+                && (live.place == Place::Memory || !live.record.needs.is_empty())
+        })
+    }
+
     /// How long from now an [`Event::Tick`] is due, if anything waits.
     pub fn next_deadline(&self, now: Clocks) -> Option<Millis> {
         let mut soonest: Option<Millis> = None;
         let mut within = |ms: Millis| soonest = Some(soonest.map_or(ms, |least| least.min(ms)));
         for live in self.live.values() {
-            match live.phase {
-                Phase::Sending(attempt) => {
-                    within(
-                        attempt
-                            .timeout
-                            .saturating_sub(now.longest_since(attempt.since)),
-                    );
-                }
-                Phase::Idle if live.place == Place::Memory => {
-                    if let Some(due) = live.record.next_attempt_at {
-                        within(self.until(due, now));
-                    }
-                }
-                _ => {}
+            if let Phase::Sending(attempt) = live.phase {
+                let passed = now.longest_since(attempt.since);
+                within(attempt.timeout.saturating_sub(passed));
             }
+        }
+        for due in self.own().filter_map(|live| live.record.next_attempt_at) {
+            within(self.until(due, now));
         }
         if let Some(due) = self.next_due {
             within(self.until(due, now));
@@ -298,7 +303,7 @@ impl Queue {
             }
             Event::Committed(ticket, op, applied) => self.written(ticket, op, *applied, env),
             Event::Failed(ticket, op) => self.failed(ticket, op, env),
-            Event::Queried(due) => self.queried(*due, env),
+            Event::Queried(due) => self.queried(due, env),
             Event::Answered(key, fence, answer) => self.answered(key, fence, answer, env),
             Event::Tick => self.rewrite(),
             Event::Look => self.look = true,
@@ -351,7 +356,7 @@ impl Queue {
             let known = op.apply(Some(live.record.clone()), env);
             return self.known(record, known);
         }
-        if self.free_slot(record.origin()) {
+        if self.free_slot(&record.origin) {
             record.claim(env);
         }
         let op = Op::Store(Box::new(record.clone()));
@@ -488,7 +493,7 @@ impl Queue {
                 Phase::Claiming(_) | Phase::Sending(_) | Phase::Settling(_) => true,
                 Phase::Idle | Phase::Ending => false,
             })
-            .filter(|live| live.record.origin() == origin)
+            .filter(|live| live.record.origin == origin)
             .count();
         busy < PER_ORIGIN
     }
@@ -863,7 +868,8 @@ impl Queue {
             return;
         }
         let due: Vec<Key> = self
-            .memory()
+            .own()
+            .map(|live| &live.record)
             .filter(|record| {
                 // What a clock ahead of its time scheduled is not waited for: the claim mends it.
                 record
@@ -890,7 +896,7 @@ impl Queue {
         if live.phase != Phase::Idle || self.leaving {
             return;
         }
-        if !self.free_slot(live.record.origin()) {
+        if !self.free_slot(&live.record.origin) {
             self.backlog = true;
             return;
         }
@@ -903,33 +909,48 @@ impl Queue {
     fn queried(&mut self, found: Due, env: &mut Env) {
         self.querying = false;
         self.backlog = false;
-        self.next_due = found.next.as_ref().and_then(|next| next.next_attempt_at);
-        for record in [&found.next, &found.last].into_iter().flatten() {
-            if record.is_from_the_future(env.wall) {
-                self.transact(Op::Reanchor(record.key.clone()), env);
+        self.next_due = None;
+        for line in found {
+            for record in [&line.next, &line.last].into_iter().flatten() {
+                if record.is_from_the_future(env.wall) {
+                    self.transact(Op::Reanchor(record.key.clone()), env);
+                }
+            }
+            if let Some(next) = line.next.filter(Self::can_supply) {
+                self.note_due(&next);
+            }
+            for record in line.due {
+                self.found_due(record, env);
             }
         }
-        for record in found.due {
-            if self.is_unwritten(&record.key) {
-                // The store has yet to hear how that attempt ended.
-                continue;
-            }
-            match self.live.get(&record.key) {
-                Some(live) if live.place == Place::Memory => continue,
-                Some(_) => {}
-                // This page cannot supply the headers that were left out of the row.
-                None if !record.left_out.is_empty() => continue,
-                None => self.live.insert(
-                    record.key.clone(),
-                    Live {
-                        record: record.clone(),
-                        place: Place::Disk,
-                        phase: Phase::Idle,
-                    },
-                ),
-            }
-            self.claim(record.key, env);
+    }
+
+    /// Whether this page has what it takes to make an attempt for a row that it did not submit itself.
+    fn can_supply(record: &Record) -> bool {
+        record.needs.is_empty()
+    }
+
+    fn found_due(&mut self, record: Record, env: &mut Env) {
+        let key = record.key.clone();
+        if self.is_unwritten(&key) {
+            // The store has yet to hear how that attempt ended.
+            return;
         }
+        match self.live.get(&key) {
+            Some(live) if live.place == Place::Memory => return,
+            Some(_) => {}
+            // (One that has come to its end is parked without an attempt.)
+            None if !Self::can_supply(&record) && record.limit_met(env.wall).is_none() => return,
+            None => self.live.insert(
+                key.clone(),
+                Live {
+                    record,
+                    place: Place::Disk,
+                    phase: Phase::Idle,
+                },
+            ),
+        }
+        self.claim(key, env);
     }
 }
 

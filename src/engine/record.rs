@@ -214,8 +214,8 @@ pub struct Receipt {
     pub excerpt: Option<String>,
 }
 
-/// One intent as it is stored. The database's indexes read `owner`, `createdAt`, `nextAttemptAt`, `lane`, `laneSeq`,
-/// `coalesceKey`, `formKey` and `forgetAt`; a row without the property is not in that index.
+/// One intent as it is stored. The database's indexes read `owner`, `origin`, `needs`, `createdAt`, `nextAttemptAt`,
+/// `lane`, `laneSeq`, `coalesceKey`, `formKey` and `forgetAt`; a row without the property is not in that index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The version of the row.
@@ -236,6 +236,10 @@ pub struct Record {
     pub reason: Option<Reason>,
     /// What is sent.
     pub request: RequestHead,
+    /// The origin that it is sent to.
+    pub origin: String,
+    /// What a page must have to make an attempt: `left_out` and `hooks` as one word. Empty: any page can.
+    pub needs: String,
     /// The names of headers that were sent but must not be stored, in lower case.
     pub left_out: Vec<String>,
     /// The names of the hooks it was submitted with.
@@ -311,6 +315,8 @@ impl Record {
             budget_from: now,
             state: State::Pending,
             reason: None,
+            origin: super::verdict::origin_of(&request.url).to_owned(),
+            needs: String::new(),
             request,
             left_out: Vec::new(),
             hooks: Vec::new(),
@@ -346,9 +352,14 @@ impl Record {
         record
     }
 
-    /// The origin that it is sent to.
-    pub fn origin(&self) -> &str {
-        super::verdict::origin_of(&self.request.url)
+    /// Says what a page must have to make an attempt: headers that are not stored, and hooks.
+    pub fn require(&mut self, left_out: Vec<String>, hooks: Vec<String>) {
+        self.needs = [left_out.join(" "), hooks.join(" ")].join("/");
+        if left_out.is_empty() && hooks.is_empty() {
+            self.needs.clear();
+        }
+        self.left_out = left_out;
+        self.hooks = hooks;
     }
 
     /// Sets when the next attempt is due.
@@ -424,6 +435,8 @@ impl Shape for Record {
             "budgetFrom",
             "state",
             "request",
+            "origin",
+            "needs",
         ]);
         visitor.field("v", &mut self.v);
         visitor.field("owner", &mut self.owner);
@@ -434,6 +447,8 @@ impl Shape for Record {
         visitor.field("state", &mut self.state);
         visitor.field("reason", &mut self.reason);
         visitor.object("request", &mut self.request);
+        visitor.field("origin", &mut self.origin);
+        visitor.field("needs", &mut self.needs);
         visitor.field("leftOut", &mut self.left_out);
         visitor.field("hooks", &mut self.hooks);
         visitor.object("policy", &mut self.policy);

@@ -361,7 +361,8 @@ impl Driver {
             env().wall,
         );
         record.key_place = self.options.key_place.clone();
-        record.left_out = left_out.iter().map(|(name, _)| name.clone()).collect();
+        let names = left_out.iter().map(|(name, _)| name.clone()).collect();
+        record.require(names, Vec::new());
         if options.key.is_some() {
             // Only an application's own key can come back with other bytes.
             record.fingerprint = Some(crate::engine::fingerprint::fingerprint(
@@ -647,7 +648,7 @@ impl Driver {
             Timeout::new(STORAGE_MS, move || driver.input(Event::Look)).forget();
             Due::default()
         });
-        self.input(Event::Queried(Box::new(due)));
+        self.input(Event::Queried(due));
     }
 
     fn bring_forward(self: &Rc<Self>) {
@@ -656,15 +657,15 @@ impl Driver {
         };
         let driver = self.clone();
         spawn(async move {
-            let mut from = Some(env().wall);
-            while let Some(after) = from {
-                let Ok((changed, next)) = store.bring_forward(after, &mut env()).await else {
-                    break;
-                };
+            let mut after = None;
+            while let Ok((changed, next)) = store.bring_forward(after, &mut env()).await {
                 for (op, applied) in changed {
                     driver.input(Event::Committed(1, op, Box::new(applied)));
                 }
-                from = next;
+                if next.is_none() {
+                    break;
+                }
+                after = next;
             }
             driver.input(Event::Look);
         });

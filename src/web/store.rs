@@ -6,8 +6,7 @@
 use super::latch::Latch;
 use super::source::{get, set, Js};
 use crate::engine::encode::write;
-use crate::engine::queue::Due;
-use crate::engine::record::Unreadable;
+use crate::engine::queue::{Due, Line};
 use crate::engine::{Applied, Env, Key, Op, Record, Wall, Write};
 use idb::{
     CursorDirection, Database, DatabaseEvent, Factory, IndexParams, KeyPath, KeyRange, ObjectStore,
@@ -29,7 +28,7 @@ const META: &str = "meta";
 
 /// The indexes of `intents`: their names and key paths. A row without the property is not in the index.
 const INDEXES: [(&str, &[&str]); 6] = [
-    (DUE, &["owner", "nextAttemptAt"]),
+    (DUE, &["owner", "origin", "needs", "nextAttemptAt"]),
     (LISTED, &["owner", "createdAt"]),
     ("lane", &["owner", "lane", "laneSeq"]),
     ("coalesce", &["owner", "coalesceKey"]),
@@ -40,7 +39,7 @@ const DUE: &str = "due";
 const LISTED: &str = "listed";
 const FORGET: &str = "forget";
 
-/// How many due rows are taken at once.
+/// How many due rows of a line are taken at once.
 const DUE_LIMIT: u32 = 16;
 
 /// How many rows are read or written in one transaction, where there may be many.
@@ -277,10 +276,7 @@ impl Store {
     async fn read(&self, intents: &ObjectStore, key: &Key) -> Result<Option<Record>> {
         match intents.get(self.id(key))?.await? {
             None => Ok(None),
-            Some(row) => match self.readable(row) {
-                Some(record) => Ok(Some(record)),
-                None => Err(StorageError::Failed),
-            },
+            Some(row) => read(row).map(Some).ok_or(StorageError::Failed),
         }
     }
 
@@ -293,64 +289,79 @@ impl Store {
         Array::of2(&self.owner.as_str().into(), &key.as_str().into()).into()
     }
 
-    fn readable(&self, row: JsValue) -> Option<Record> {
-        match Record::read(&Js(row)) {
-            Ok(record) => Some(record),
-            Err(Unreadable::Newer | Unreadable::Damaged(_)) => {
-                self.unreadable.set(self.unreadable.get().saturating_add(1));
-                None
-            }
-        }
-    }
-
-    /// What is due, and the two ends of what is not: three requests, whatever the number of waiting rows.
+    /// What is due, and the two ends of what is not: a few requests for every line, whatever the number of waiting rows.
     pub async fn due(self: &Rc<Self>, now: Wall) -> Result<Due> {
         let transaction = self.begin(&[INTENTS], "readonly", false).await?;
         let index = transaction.object_store(INTENTS)?.index(DUE)?;
-        let due = index
-            .get_all(Some(self.range(None, Some(now))?), Some(DUE_LIMIT))?
-            .await?;
-        let later = self.range(Some(now), None)?;
-        let next = index.get_all(Some(later), Some(1))?.await?;
-        let last = match index
-            .open_cursor(
-                Some(self.range(Some(now), None)?),
-                Some(CursorDirection::Prev),
-            )?
-            .await?
-        {
-            Some(cursor) => Some(cursor.value()?),
-            None => None,
-        };
-        self.unreadable.set(0);
-        Ok(Due {
-            due: due
-                .into_iter()
-                .filter_map(|row| self.readable(row))
-                .collect(),
-            next: next.into_iter().find_map(|row| self.readable(row)),
-            last: last.and_then(|row| self.readable(row)),
-        })
+        let owner = JsValue::from_str(&self.owner);
+        // In an index, an array comes after everything else.
+        let end = || JsValue::from(Array::new());
+        let mut unreadable = 0;
+        let mut due = Due::new();
+        let mut after = Array::of1(&owner);
+        loop {
+            let rest = between(&after, &Array::of2(&owner, &end()))?;
+            let heads = index.get_all(Some(rest), Some(1))?.await?;
+            let Some(head) = heads.first() else { break };
+            let (origin, needs) = (get(head, "origin"), get(head, "needs"));
+            let at = |moment: JsValue| Array::of4(&owner, &origin, &needs, &moment);
+            let now = || JsValue::from(now as f64);
+            let mut line = Line::default();
+            let mut limit = DUE_LIMIT;
+            // Rows that this build cannot read are passed over, however many there are.
+            while line.due.is_empty() {
+                let range = between(&at(f64::NEG_INFINITY.into()), &at(now()))?;
+                let rows = index.get_all(Some(range), Some(limit))?.await?;
+                let count = rows.len();
+                line.due.extend(rows.into_iter().filter_map(read));
+                unreadable += count - line.due.len();
+                if count < limit as usize {
+                    break;
+                }
+                limit = limit.saturating_mul(8);
+            }
+            let later = || between(&at(now()), &at(end()));
+            let next = index.get_all(Some(later()?), Some(1))?.await?;
+            line.next = next.into_iter().find_map(read);
+            let last = index.open_cursor(Some(later()?), Some(CursorDirection::Prev))?;
+            if let Some(cursor) = last.await? {
+                line.last = read(cursor.value()?);
+            }
+            due.push(line);
+            let beyond = [needs.as_string().unwrap_or_default(), "\0".to_owned()].concat();
+            after = Array::of3(&owner, &origin, &beyond.into());
+        }
+        self.unreadable
+            .set(u32::try_from(unreadable).unwrap_or(u32::MAX));
+        Ok(due)
     }
 
-    /// Brings forward, in one transaction, up to [`PAGE`] rows that wait later than `after`. Returns what changed, and
-    /// where to go on.
+    /// Brings forward, in one transaction, up to [`PAGE`] waiting rows behind the index key `after`. Returns what
+    /// changed, and where to go on.
     pub async fn bring_forward(
         self: &Rc<Self>,
-        after: Wall,
+        after: Option<JsValue>,
         env: &mut Env,
-    ) -> Result<(Vec<(Op, Applied)>, Option<Wall>)> {
+    ) -> Result<(Vec<(Op, Applied)>, Option<JsValue>)> {
         let transaction = self.begin(&[INTENTS], "readwrite", false).await?;
         let intents = transaction.object_store(INTENTS)?;
-        let rows = intents
-            .index(DUE)?
-            .get_all(Some(self.range(Some(after), None)?), Some(PAGE))?
-            .await?;
+        let owner = JsValue::from_str(&self.owner);
+        let after = after.unwrap_or_else(|| Array::of1(&owner).into());
+        let rest = between(&after, &Array::of2(&owner, &Array::new()))?;
+        let rows = intents.index(DUE)?.get_all(Some(rest), Some(PAGE))?.await?;
         let full = rows.len() >= PAGE as usize;
+        let last = rows.last().filter(|_| full).map(|row| {
+            let part = |name| get(row, name);
+            Array::of4(
+                &owner,
+                &part("origin"),
+                &part("needs"),
+                &part("nextAttemptAt"),
+            )
+            .into()
+        });
         let mut changed = Vec::new();
-        let mut last = None;
-        for record in rows.into_iter().filter_map(|row| self.readable(row)) {
-            last = record.next_attempt_at;
+        for record in rows.into_iter().filter_map(read) {
             let op = Op::BringForward(record.key.clone());
             let applied = op.apply(Some(record), env);
             if let [Write::Put(record)] = applied.writes.as_slice() {
@@ -359,7 +370,7 @@ impl Store {
             }
         }
         commit(transaction).await?;
-        Ok((changed, last.filter(|_| full)))
+        Ok((changed, last))
     }
 
     /// The rows of the current owner, newest first, a page at a time. `before`: where the last page ended.
@@ -369,7 +380,9 @@ impl Store {
     ) -> Result<(Vec<Record>, Option<Wall>)> {
         let transaction = self.begin(&[INTENTS], "readonly", false).await?;
         let index = transaction.object_store(INTENTS)?.index(LISTED)?;
-        let range = self.range(None, before)?;
+        let owner = JsValue::from_str(&self.owner);
+        let until = before.map_or(f64::INFINITY, |at| at as f64);
+        let range = between(&Array::of1(&owner), &Array::of2(&owner, &until.into()))?;
         let mut records = Vec::new();
         let mut seen = 0;
         let mut last = None;
@@ -388,7 +401,7 @@ impl Store {
             }
             seen += 1;
             last = created;
-            records.extend(self.readable(row));
+            records.extend(read(row));
             cursor.next(None).await?;
         }
         Ok((records, None))
@@ -418,18 +431,16 @@ impl Store {
         }
         commit(transaction).await
     }
+}
 
-    /// The range of an index whose first part is the owner and whose second a moment: later than `after` and up to
-    /// `until`.
-    fn range(&self, after: Option<Wall>, until: Option<Wall>) -> Result<Query> {
-        let bound = |at: Option<Wall>, open: f64| {
-            let moment: JsValue = at.map_or(open, |at| at as f64).into();
-            Array::of2(&self.owner.as_str().into(), &moment).into()
-        };
-        let lower: JsValue = bound(after, f64::NEG_INFINITY);
-        let upper: JsValue = bound(until, f64::INFINITY);
-        Ok(KeyRange::bound(&lower, &upper, Some(true), None)?.into())
-    }
+/// The range behind `lower` and up to `upper`.
+fn between(lower: &JsValue, upper: &JsValue) -> Result<Query> {
+    Ok(KeyRange::bound(lower, upper, Some(true), None)?.into())
+}
+
+/// The row, unless this build cannot read it.
+fn read(row: JsValue) -> Option<Record> {
+    Record::read(&Js(row)).ok()
 }
 
 fn create(database: &Database) -> std::result::Result<(), idb::Error> {

@@ -5,11 +5,13 @@ pub mod simulation;
 
 use resubmit::engine::decode::Source;
 use resubmit::engine::encode::{write, Sink};
+use resubmit::engine::queue::{Due, Line};
 use resubmit::engine::transition::Claim;
 use resubmit::engine::{
     Answer, Env, Failure, Head, Key, Millis, Policy, Random, Record, RequestHead, Wall,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// 14 November 2023, when these tests begin.
 pub const NOW: Wall = 1_700_000_000_000;
@@ -220,4 +222,30 @@ impl Sink for Json {
     fn set(&mut self, name: &str, value: Self) {
         self.0[name] = value.0;
     }
+}
+
+/// What a store finds among its rows: the lines, of each up to `limit` rows that are due.
+pub fn lines(rows: impl IntoIterator<Item = Record>, now: u64, limit: usize) -> Due {
+    let mut lines: BTreeMap<(String, String), Vec<Record>> = BTreeMap::new();
+    for row in rows {
+        if row.next_attempt_at.is_some() {
+            let line = lines.entry((row.origin.clone(), row.needs.clone()));
+            line.or_default().push(row);
+        }
+    }
+    lines
+        .into_values()
+        .map(|mut rows| {
+            rows.sort_by_key(|row| row.next_attempt_at);
+            let later = rows.partition_point(|row| row.next_attempt_at.is_some_and(|at| at <= now));
+            let mut later = rows.split_off(later).into_iter();
+            rows.truncate(limit);
+            let next = later.next();
+            Line {
+                due: rows,
+                last: later.next_back().or_else(|| next.clone()),
+                next,
+            }
+        })
+        .collect()
 }

@@ -797,28 +797,13 @@ impl World {
         self.unreadable = 0;
         for row in self.rows.values() {
             match read(row) {
-                Ok(record) => waiting.extend(record.next_attempt_at.map(|due| (due, record))),
+                Ok(record) => waiting.push(record),
                 Err(Unreadable::Newer) => self.unreadable += 1,
                 Err(Unreadable::Damaged(error)) => panic!("{NOT_LOST}: {error}"),
             }
         }
         assert_eq!(self.unreadable, 1, "{FOREIGN}");
-        waiting.sort_by_key(|(due, _)| *due);
-        let later = waiting.partition_point(|(due, _)| *due <= wall);
-        let mut later = waiting
-            .split_off(later)
-            .into_iter()
-            .map(|(_, record)| record);
-        let next = later.next();
-        Due {
-            due: waiting
-                .into_iter()
-                .map(|(_, record)| record)
-                .take(16)
-                .collect(),
-            last: later.next_back().or_else(|| next.clone()),
-            next,
-        }
+        super::lines(waiting, wall, 16)
     }
 
     fn happened(&mut self, happening: Happening) {
@@ -840,13 +825,13 @@ impl World {
             }
             Happening::Query(id, fails) => {
                 if self.alive(id) {
-                    let mut due = Due::default();
+                    let mut due = Due::new();
                     if fails {
                         self.after(STORE_TIMEOUT, Happening::Tell(id, Event::Look));
                     } else {
                         due = self.due();
                     }
-                    self.after(1, Happening::Tell(id, Event::Queried(Box::new(due))));
+                    self.after(1, Happening::Tell(id, Event::Queried(due)));
                 }
             }
             Happening::BringForward(id) => {
