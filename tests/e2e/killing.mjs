@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 import { args, executablePath, faults, gotoPage, newProfile, startServer } from "./support.mjs";
 
 /** Starts Chromium on a profile, in a process group of its own. One that does not come up is tried again: it is no part of the test. */
-export async function startBrowser(dir, tries = 3) {
+export async function startBrowser(dir, tries = 8) {
   const flags = [...args, "--headless=new", "--remote-debugging-port=0", `--user-data-dir=${dir}`];
   if (process.getuid?.() === 0) flags.push("--no-sandbox");
   const child = spawn(executablePath, flags, { detached: true, stdio: ["ignore", "ignore", "pipe"] });
