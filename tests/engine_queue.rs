@@ -933,27 +933,6 @@ fn cancelled_in_memory_in_every_phase() {
 }
 
 #[test]
-fn a_cancel_that_the_store_does_not_write_is_no_cancel() {
-    let (mut page, key) = waiting();
-    let ticket = page.ask(Op::Cancel(key.clone()));
-    page.fail();
-    let error = page.reply(ticket).as_ref().unwrap_err();
-    assert_eq!(error.code(), Code::StorageFailed);
-    page.settle_down();
-    page.pass(10_000);
-    assert_eq!(page.sends(&key), 2, "its schedule goes on");
-    // The same where its attempt was aborted for it: the lease has to end first.
-    let (mut page, key) = sending();
-    page.ask(Op::Cancel(key.clone()));
-    page.fail();
-    page.settle_down();
-    page.pass(32_000);
-    assert_eq!(page.sends(&key), 1);
-    page.pass(30_000);
-    assert_eq!(page.sends(&key), 2);
-}
-
-#[test]
 fn a_failed_retry_does_not_undo_a_cancel_that_runs() {
     let mut page = Page::new();
     let key = page.submit("a");
@@ -1007,6 +986,145 @@ fn a_key_that_is_submitted_again_while_its_receipt_goes_is_a_new_intent() {
     page.answer(&key, status(201));
     page.settle_down();
     assert_eq!(page.settled(&key).len(), 2);
+}
+
+/// The person was told that nothing more is sent, though the store failed: it was delivered seconds later once.
+#[test]
+fn what_was_given_up_in_vain_is_not_sent_and_is_given_up_again() {
+    let (mut page, key) = waiting();
+    let ticket = page.ask(Op::Cancel(key.clone()));
+    page.fail();
+    let error = page.reply(ticket).as_ref().unwrap_err();
+    assert_eq!(error.code(), Code::StorageFailed);
+    page.pass(MINUTE);
+    assert_eq!(page.sends(&key), 1);
+    assert_eq!(page.settled(&key)[0].state, State::Cancelled);
+    assert_eq!(page.rows[&key].state, State::Cancelled);
+}
+
+/// What the store does after all is told after all.
+#[test]
+fn a_transaction_that_was_given_up_and_is_committed_late_is_told() {
+    for end in [Op::Cancel as fn(Key) -> Op, Op::Discard] {
+        let (mut page, key) = waiting();
+        page.ask(end(key.clone()));
+        let (ticket, op) = page.waiting.remove(0);
+        page.tell(Event::Failed(ticket, op.clone()));
+        let applied = op.apply(page.rows.remove(&key), &mut page.env());
+        page.tell(Event::CommittedLate(op, Box::new(applied)));
+        assert_eq!(page.settled(&key).len(), 1);
+        page.pass(DAY);
+        assert_eq!(page.settled(&key).len(), 1);
+        assert_eq!(page.sends(&key), 1);
+    }
+    let (mut page, key) = sending();
+    page.answer(&key, status(422));
+    page.settle_down();
+    let retry = Op::Retry {
+        key: key.clone(),
+        new_key: Key::parse("new").unwrap(),
+        may_repeat: false,
+    };
+    page.ask(retry.clone());
+    let (ticket, op) = page.waiting.remove(0);
+    page.tell(Event::Failed(ticket, op.clone()));
+    let applied = Box::new(op.apply(page.rows.remove(&key), &mut page.env()));
+    let renewed = *applied.record.clone().unwrap();
+    page.rows.insert(renewed.key.clone(), renewed.clone());
+    page.tell(Event::CommittedLate(op, applied));
+    page.settle_down();
+    assert_eq!(page.sends(&renewed.key), 1);
+}
+
+/// An answer is a fact, and an end that came elsewhere is one too: neither promise of the page stays open.
+#[test]
+fn an_intent_that_ended_elsewhere_ends_here() {
+    let (mut page, key) = sending();
+    page.rows.clear();
+    page.answer(&key, status(201));
+    page.settle_down();
+    assert_eq!(page.settled(&key)[0].state, State::Delivered);
+
+    let (mut page, key) = sending();
+    page.rows.clear();
+    page.answer(&key, status(503));
+    page.settle_down();
+    assert_eq!(page.settled(&key)[0].state, State::Cancelled);
+
+    let (mut page, key) = waiting();
+    page.rows.clear();
+    page.tell(Event::Look);
+    page.queries -= 1;
+    // Found before it was discarded elsewhere.
+    let found = page.queue.record(&key).unwrap().clone();
+    page.now += MINUTE;
+    page.tell(Event::Queried(lines([found], page.wall(), 16)));
+    page.settle_down();
+    assert_eq!(page.settled(&key)[0].state, State::Cancelled);
+    assert!(page.reports.contains(&Report::Removed(key.clone())));
+
+    let (mut page, key) = sending();
+    page.rows.get_mut(&key).unwrap().cancel(NOW);
+    page.answer(&key, status(503));
+    page.settle_down();
+    assert_eq!(page.settled(&key)[0].state, State::Cancelled);
+    page.pass(DAY);
+    assert_eq!(page.settled(&key).len(), 1);
+}
+
+/// Who is told of the attempt may take a minute: the attempt does not wait for it.
+#[test]
+fn the_attempt_begins_before_anybody_hears_of_it() {
+    let mut queue = Queue::new(false);
+    let record = Box::new(named("a", patient()));
+    let mut env = env(NOW);
+    queue.handle(
+        Event::Submit {
+            record,
+            durable: false,
+        },
+        &mut env,
+    );
+    let effects: Vec<Effect> = std::iter::from_fn(|| queue.poll_effect()).collect();
+    let at = |is: fn(&Effect) -> bool| effects.iter().position(is).unwrap();
+    let sent = at(|effect| matches!(effect, Effect::Send(_)));
+    assert!(sent < at(|effect| matches!(effect, Effect::Report(Report::Attempted(_)))));
+}
+
+/// It was retried with no body once: the bytes were let go with the old key.
+#[test]
+fn what_this_page_holds_goes_over_to_the_new_key() {
+    let mut page = Page::new();
+    let key = page.submit_with(named("a", patient()), false);
+    page.answer(&key, status(422));
+    let new_key = Key::parse("new").unwrap();
+    page.ask(Op::Retry {
+        key: key.clone(),
+        new_key: new_key.clone(),
+        may_repeat: false,
+    });
+    let at = |report: &Report| page.reports.iter().position(|told| told == report).unwrap();
+    assert!(at(&Report::Renewed(key.clone(), new_key.clone(), NOW)) < at(&Report::Removed(key)));
+    assert_eq!(page.sends(&new_key), 1);
+}
+
+/// Its headers are nowhere else, so the page keeps it: it stayed pending for ever after a retry.
+#[test]
+fn what_needs_a_header_can_be_retried_by_the_page_that_has_it() {
+    let mut page = Page::new();
+    let mut row = named("a", patient());
+    row.require(vec!["authorization".into()], Vec::new());
+    let key = page.submit_with(row, true);
+    page.settle_down();
+    page.answer(&key, status(302));
+    page.settle_down();
+    page.ask(Op::Retry {
+        key: key.clone(),
+        new_key: Key::parse("new").unwrap(),
+        may_repeat: true,
+    });
+    page.settle_down();
+    assert_eq!(page.sends(&key), 2);
 }
 
 // Retrying by hand

@@ -920,6 +920,21 @@ fn a_known_key_is_the_same_submission_or_a_mistake() {
     assert!(applied.writes.is_empty());
 }
 
+/// It was sent without its body once, and the receipt said delivered.
+#[test]
+fn what_has_lost_its_body_is_parked() {
+    let mut row = record(Policy::patient());
+    row.request.body_bytes = 11;
+    let applied = Op::Spoil(row.key.clone()).apply(Some(row), &mut env(NOW));
+    let row = applied.record.unwrap();
+    assert!(applied.settled);
+    assert_eq!(
+        (row.state, row.reason),
+        (State::Parked, Some(Reason::BodyLost))
+    );
+    assert!(!row.maybe_delivered && row.attempts == 0);
+}
+
 /// A write-ahead that came too late is taken back, and nothing else that has its key: once another page's intent of an
 /// application's key was deleted with it.
 #[test]
@@ -946,6 +961,7 @@ fn what_was_stored_too_late_is_taken_back_only_while_it_is_as_it_was_written() {
 fn a_transaction_on_a_row_that_is_gone_says_so() {
     for op in [
         Op::Unstore(Box::new(record(Policy::patient()))),
+        Op::Spoil(key("gone")),
         Op::Claim(key("gone")),
         Op::Settle(key("gone"), 1, Box::new(status(200))),
         Op::Cancel(key("gone")),

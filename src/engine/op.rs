@@ -19,6 +19,8 @@ pub enum Op {
     Unstore(Box<Record>),
     /// Takes it for one attempt.
     Claim(Key),
+    /// Parks it: its body is not what was stored, and nothing else may be sent under its key.
+    Spoil(Key),
     /// Ends the attempt of that fence.
     Settle(Key, u64, Box<Answer>),
     /// Gives it up.
@@ -78,6 +80,7 @@ impl Op {
         match self {
             Op::Store(record) | Op::Unstore(record) => &record.key,
             Op::Claim(key)
+            | Op::Spoil(key)
             | Op::Settle(key, ..)
             | Op::Cancel(key)
             | Op::Retry { key, .. }
@@ -143,6 +146,10 @@ impl Op {
                 let claim = row.claim(env);
                 applied.accepted = claim == Claim::Granted;
                 mended || claim != Claim::NotNow
+            }
+            Op::Spoil(_) => {
+                row.spoil(now);
+                row.state != before
             }
             Op::Settle(_, fence, answer) => {
                 applied.accepted = row.settle(*fence, answer, env);

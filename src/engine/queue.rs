@@ -45,6 +45,8 @@ pub enum Event {
     Committed(Ticket, Op, Box<Applied>),
     /// A transaction failed, or was not answered in time: nothing is known to be written.
     Failed(Ticket, Op),
+    /// A transaction was committed after it had been given up ([`Event::Failed`]).
+    CommittedLate(Op, Box<Applied>),
     /// The answer to [`Effect::Query`].
     Queried(Due),
     /// An attempt ended.
@@ -116,6 +118,9 @@ pub enum Report {
     Waiting(Box<Record>),
     /// The intent settled. `fence`: of the attempt whose answer settled it.
     Settled(Box<Record>, Option<u64>),
+    /// A person's retry needed a new key, the second, of an intent made at that moment: what this page holds goes with
+    /// it, before anything else is done.
+    Renewed(Key, Key, Wall),
     /// Its row is gone.
     Removed(Key),
 }
@@ -126,6 +131,8 @@ struct Live {
     record: Record,
     place: Place,
     phase: Phase,
+    /// Whether this page submitted it or made an attempt: then it tells how it ended, wherever that was.
+    ours: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -237,6 +244,12 @@ impl Queue {
             .is_some_and(|live| live.place == Place::Memory)
     }
 
+    /// Whether it is not known yet if the intent is on the disk.
+    pub fn is_storing(&self, key: &Key) -> bool {
+        let live = self.live.get(key);
+        live.is_some_and(|live| matches!(live.phase, Phase::Storing(_)))
+    }
+
     /// The intents that live in this page's memory alone.
     pub fn memory(&self) -> impl Iterator<Item = &Record> {
         self.live
@@ -303,6 +316,7 @@ impl Queue {
             }
             Event::Committed(ticket, op, applied) => self.written(ticket, op, *applied, env),
             Event::Failed(ticket, op) => self.failed(ticket, op, env),
+            Event::CommittedLate(op, applied) => self.written_after_all(&op, *applied, env),
             Event::Queried(due) => self.queried(due, env),
             Event::Answered(key, fence, answer) => self.answered(key, fence, answer, env),
             Event::Tick => self.rewrite(),
@@ -371,6 +385,7 @@ impl Queue {
                 record,
                 place,
                 phase,
+                ours: true,
             },
         );
         if durable {
@@ -415,6 +430,7 @@ impl Queue {
             return;
         }
         let fence = live.record.fence;
+        live.ours = true;
         if env.clocks().longest_since(asked) > GRACE {
             live.phase = Phase::Settling(fence);
             return self.transact(Op::Settle(key, fence, Box::new(Answer::NotSent)), env);
@@ -429,8 +445,9 @@ impl Queue {
             offline,
         });
         let record = Box::new(live.record.clone());
-        self.report(Report::Attempted(record.clone()));
-        self.emit(Effect::Send(record));
+        // Sent first: who listens may take as long as it likes.
+        self.emit(Effect::Send(record.clone()));
+        self.report(Report::Attempted(record));
     }
 
     fn answered(&mut self, key: Key, fence: u64, mut answer: Box<Answer>, env: &mut Env) {
@@ -540,10 +557,12 @@ impl Queue {
     /// The store committed a transaction.
     fn written(&mut self, ticket: Ticket, op: Op, mut applied: Applied, env: &mut Env) {
         if let Some(at) = self.written_late(ticket) {
-            // What it says was told already.
             self.unwritten.swap_remove(at);
             self.look |= self.open;
-            return;
+            if let Op::Settle(..) = op {
+                // What it says was told already.
+                return;
+            }
         }
         if matches!(op, Op::Cancel(_) | Op::Discard(_)) {
             if self.in_memory(op.key()) {
@@ -566,6 +585,16 @@ impl Queue {
         self.committed(ticket, op, applied, env);
     }
 
+    /// What was given up was written all the same.
+    fn written_after_all(&mut self, op: &Op, applied: Applied, env: &mut Env) {
+        self.unwritten.retain(|late| late.op != *op);
+        match op {
+            Op::Settle(..) | Op::Claim(_) | Op::Store(_) => self.look |= self.open,
+            // (No call waits for it any more: the queue's own tickets are odd.)
+            _ => self.committed(1, op.clone(), applied, env),
+        }
+    }
+
     /// Ends what went on from memory while the store was asked to end it.
     fn end_in_memory(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
         let record = self.record(op.key()).cloned();
@@ -577,7 +606,7 @@ impl Queue {
         match &op {
             Op::Store(record) => self.store_committed(record, applied.clone(), env),
             Op::Claim(key) => self.claim_committed(key.clone(), applied.clone(), env),
-            Op::Settle(key, fence, _) => self.settle_committed(key, *fence, &applied),
+            Op::Settle(key, fence, _) => self.settle_committed(&op, key, *fence, &applied, env),
             Op::Cancel(_) | Op::Discard(_) => self.end_committed(&op, &applied),
             Op::Retry { key, .. } => self.retry_committed(key, &applied),
             Op::Forget(key) => {
@@ -590,7 +619,7 @@ impl Queue {
                 }
             }
             // (What was taken back lives in memory by now.)
-            Op::Unstore(_) => {}
+            Op::Unstore(_) | Op::Spoil(_) => {}
             Op::Reanchor(_) => self.look = true,
             Op::BringForward(_) => {
                 if applied.accepted {
@@ -642,8 +671,7 @@ impl Queue {
         };
         let Some(record) = applied.record else {
             self.look |= self.backlog;
-            self.live.remove(&key);
-            return;
+            return self.gone(key, env);
         };
         live.record = (*record).clone();
         if applied.accepted {
@@ -651,31 +679,59 @@ impl Queue {
         }
         self.look |= self.backlog;
         live.phase = Phase::Idle;
-        if applied.settled {
+        if applied.settled || record.state.is_settled() && live.ours {
             self.settled(record, None);
+        } else if record.state.is_settled() {
+            // It ended elsewhere, or was found before it ended here.
+            self.live.remove(&key);
         } else {
             // Somebody else has it, and its deadline is all that tells when they are gone.
             self.note_due(&record);
         }
     }
 
-    fn is_storing(&self, key: &Key) -> bool {
-        let live = self.live.get(key);
-        live.is_some_and(|live| matches!(live.phase, Phase::Storing(_)))
+    /// The row is gone: somebody gave it up elsewhere. An answer that this page has is a fact all the same.
+    fn gone(&mut self, key: Key, env: &mut Env) {
+        let Some(mut live) = self.live.remove(&key) else {
+            return;
+        };
+        if live.ours {
+            live.record.cancel(env.wall);
+            self.settled(Box::new(live.record), None);
+            self.report(Report::Removed(key));
+        }
     }
 
-    fn settle_committed(&mut self, key: &Key, fence: u64, applied: &Applied) {
+    fn settle_committed(
+        &mut self,
+        op: &Op,
+        key: &Key,
+        fence: u64,
+        applied: &Applied,
+        env: &mut Env,
+    ) {
+        let mut ours = false;
         if let Some(live) = self.live.get_mut(key) {
             if live.phase == Phase::Settling(fence) {
                 live.phase = Phase::Idle;
+                ours = !live.record.state.is_settled();
             }
         }
         self.look |= self.backlog;
         let Some(record) = &applied.record else {
+            if let Some(live) = self.live.get_mut(key).filter(|_| ours) {
+                let applied = op.apply(Some(live.record.clone()), env);
+                match applied.record.filter(|_| applied.settled) {
+                    Some(record) => live.record = *record,
+                    None => return self.gone(key.clone(), env),
+                }
+                let record = Box::new(live.record.clone());
+                self.settled(record, Some(fence));
+            }
             return;
         };
         self.update(record);
-        if applied.settled {
+        if applied.settled || ours && record.state.is_settled() {
             self.settled(record.clone(), applied.accepted.then_some(fence));
         } else if applied.accepted && record.state == State::Pending {
             self.waiting(record);
@@ -710,21 +766,30 @@ impl Queue {
         };
         let record = &**record;
         let in_memory = self.in_memory(key);
-        if record.key != *key {
-            self.live.remove(key);
-            self.report(Report::Removed(key.clone()));
-        }
-        if in_memory {
+        let place = if in_memory {
+            Place::Memory
+        } else {
+            Place::Disk
+        };
+        if self.live.contains_key(key) {
             self.live.insert(
                 record.key.clone(),
                 Live {
                     record: record.clone(),
-                    place: Place::Memory,
+                    place,
                     phase: Phase::Idle,
+                    ours: true,
                 },
             );
-        } else {
-            self.update(record);
+        }
+        if record.key != *key {
+            self.live.remove(key);
+            self.report(Report::Renewed(
+                key.clone(),
+                record.key.clone(),
+                record.created_at,
+            ));
+            self.report(Report::Removed(key.clone()));
         }
         self.waiting(record);
         self.look = true;
@@ -750,7 +815,9 @@ impl Queue {
     }
 
     fn settled(&mut self, record: Box<Record>, fence: Option<u64>) {
-        if !self.in_memory(&record.key) {
+        // What this page alone can send stays with it for as long as a person may retry it.
+        let kept = !record.needs.is_empty() && !record.state.is_over();
+        if !self.in_memory(&record.key) && !kept {
             self.live.remove(&record.key);
         }
         self.report(Report::Settled(record, fence));
@@ -794,7 +861,7 @@ impl Queue {
                 let mut settled = None;
                 if let Some(live) = self.live.get(&key) {
                     let applied = op.apply(Some(live.record.clone()), env);
-                    self.settle_committed(&key, *fence, &applied);
+                    self.settle_committed(&op, &key, *fence, &applied, env);
                     settled = applied.record.filter(|_| applied.settled);
                 }
                 self.unwritten.push(Unwritten {
@@ -804,19 +871,21 @@ impl Queue {
                 });
             }
             _ if ticket.is_multiple_of(2) => {
-                // What was to end it did not: its schedule goes on.
-                if let (Op::Cancel(_) | Op::Discard(_), Some(live)) = (&op, self.live.get_mut(&key))
-                {
-                    if live.phase == Phase::Ending {
-                        live.phase = Phase::Idle;
-                    }
-                }
                 let error = Error::new(
                     Code::StorageFailed,
-                    "the browser's storage did not do it; nothing changed",
+                    "the browser's storage failed or did not answer: it may be done yet",
                 );
                 self.emit(Effect::Reply(ticket, Err(error)));
                 self.look |= self.open;
+                let live = self.live.get(&key);
+                if live.is_some_and(|live| live.phase == Phase::Ending) {
+                    // Who gave it up has been told that nothing more is sent: it is tried again until it is done.
+                    self.unwritten.push(Unwritten {
+                        op,
+                        ticket: None,
+                        settled: None,
+                    });
+                }
             }
             _ => self.try_later(env),
         }
@@ -947,6 +1016,7 @@ impl Queue {
                     record,
                     place: Place::Disk,
                     phase: Phase::Idle,
+                    ours: false,
                 },
             ),
         }

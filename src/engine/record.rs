@@ -36,7 +36,7 @@ impl State {
     }
 
     /// Whether nobody is left to decide anything.
-    pub(super) fn is_over(self) -> bool {
+    pub(crate) fn is_over(self) -> bool {
         matches!(self, State::Delivered | State::Cancelled)
     }
 }
@@ -86,6 +86,8 @@ words! {
         ReplayedFailure = "replayed-failure",
         /// Parked: the page's Content-Security-Policy forbids the URL, or where it redirects to.
         BlockedByCsp = "blocked-by-csp",
+        /// Parked: the browser's storage lost its body.
+        BodyLost = "body-lost",
         /// Parked: the application's hook threw or hung over a 2xx.
         HookFailed = "hook-failed",
 

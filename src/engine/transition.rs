@@ -252,6 +252,13 @@ impl Record {
         self.leave_schedule();
     }
 
+    /// Parks what waits and has lost its body.
+    pub fn spoil(&mut self, now: Wall) {
+        if !self.state.is_settled() {
+            self.park(Reason::BodyLost, now);
+        }
+    }
+
     fn leave_schedule(&mut self) {
         self.next_attempt_at = None;
         self.schedule = None;

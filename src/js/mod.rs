@@ -42,26 +42,27 @@ impl Core {
         promise(async move { Ok(stored(outbox.ready().await)) })
     }
 
-    /// Submits under a key that the face minted or the application brought. `joined` is called when the request was
-    /// read: from then on what is told of the key is told of this submission. Rejects with what is wrong with it;
-    /// resolves with its outcome if it was given up before that.
+    /// Submits under a key that the face minted or the application brought. `joins` is called when the request was
+    /// read, and says whether it is wanted still: from then on what is told of the key is told of this submission.
+    /// Rejects with what is wrong with it; resolves with its outcome if it was given up before that.
     pub fn submit(
         &self,
         key: &str,
         request: web_sys::Request,
         named: Vec<String>,
         options: JsValue,
-        joined: Function,
+        joins: Function,
     ) -> Result<Promise, JsValue> {
         let options = SubmitOptions::read(&Js(options), &self.outbox.options().policy);
         let options = options.map_err(error)?;
         let key = Key::parse(key).map_err(error)?;
         let request = Request::from_browser(request, named);
         let has_joined = Rc::new(Cell::new(false));
-        let joins = has_joined.clone();
+        let joined = has_joined.clone();
         let submission = self.outbox.submit_as(key, request, options, move || {
-            joins.set(true);
-            let _ = joined.call0(&JsValue::UNDEFINED);
+            let wanted = joins.call0(&JsValue::UNDEFINED);
+            joined.set(wanted.is_ok_and(|wanted| wanted.is_truthy()));
+            joined.get()
         });
         Ok(promise(async move {
             submission.stored().await.map_err(error)?;

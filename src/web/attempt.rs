@@ -40,6 +40,15 @@ pub struct Ended {
     pub response: Option<Response>,
 }
 
+impl Default for Ended {
+    fn default() -> Self {
+        Ended {
+            answer: Answer::Failure(Failure::default()),
+            response: None,
+        }
+    }
+}
+
 /// Follows a `fetch` that was called to its end. `excerpt_always`: also of a success, for its receipt. `timeout`: when
 /// the attempt ends; a head that came before that is an answer, however long its body takes. `None` if what came is no
 /// response.

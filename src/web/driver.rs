@@ -3,7 +3,7 @@
 //! The engine is borrowed only while it decides. Effects wait in a list that the outermost call drains, so a listener
 //! may call back in, and what it asks for comes after what was decided before.
 
-use super::attempt::{follow, send_by};
+use super::attempt::{follow, send_by, Ended};
 use super::global::{document, env, fetch, global_target, offline, warn};
 use super::latch::Latch;
 use super::listen::Listener;
@@ -18,7 +18,7 @@ use crate::engine::table::Table;
 use crate::engine::text::cut;
 use crate::engine::{
     Applied, Code, Effect, Error, Event, Intent, Key, Op, OutboxOptions, Queue, Record, Report,
-    SubmitOptions,
+    SubmitOptions, Wall,
 };
 use crate::outcome::Outcome;
 use gloo_timers::callback::Timeout;
@@ -34,6 +34,8 @@ const STORAGE_MS: u32 = 10_000;
 /// What a page holds of an intent that it sends, besides the row.
 #[derive(Clone, Default)]
 struct Held {
+    /// When the intent was made: its key may come to mean another.
+    of: Wall,
     body: Option<Uint8Array>,
     /// Headers that must not be stored.
     left_out: Vec<(String, String)>,
@@ -123,6 +125,12 @@ pub struct Driver {
     closed: Cell<bool>,
     /// Whether there is storage, once that is known.
     pub ready: Latch<Stored>,
+}
+
+/// Where the fences of a new intent begin: at random, so that a late answer to another that had its key is not taken for
+/// one to this.
+fn fresh_fence() -> u64 {
+    getrandom::u32().unwrap_or_default().into()
 }
 
 fn unanswered() -> Error {
@@ -283,7 +291,13 @@ impl Driver {
             queue.handle(event, &mut env());
             let mut effects = self.effects.borrow_mut();
             while let Some(effect) = queue.poll_effect() {
-                effects.push_back(effect);
+                match effect {
+                    // Before anybody is told anything: a listener that takes its time must not come between a claim
+                    // and its attempt.
+                    Effect::Send(_) => effects.push_front(effect),
+                    Effect::Report(Report::Renewed(old, new, made)) => self.renew(&old, new, made),
+                    _ => effects.push_back(effect),
+                }
             }
         }
         if self.draining.replace(true) {
@@ -311,14 +325,15 @@ impl Driver {
         *self.timer.borrow_mut() = timer.filter(|_| !self.closed.get());
     }
 
-    /// Submits. The request is read first; what is wrong with it is told to whoever watches. `joined` is called when it
-    /// was read: from then on what happens to the key happens to this submission, unless it is rejected.
+    /// Submits. The request is read first; what is wrong with it is told to whoever watches. `joins` is called when it
+    /// was read, and says whether it is wanted still: from then on what happens to the key happens to this submission,
+    /// unless it is rejected.
     pub fn submit(
         self: &Rc<Self>,
         key: Key,
         request: Request,
         options: SubmitOptions,
-        joined: impl FnOnce() + 'static,
+        joins: impl FnOnce() -> bool + 'static,
     ) -> Watch {
         let watch = Watch::new();
         if self.closed.get() {
@@ -336,9 +351,11 @@ impl Driver {
                 return;
             }
             match frozen {
+                Ok(_) if !joins() => {
+                    submitted.reject(&Error::new(Code::Detached, "it was given up"));
+                }
                 Ok(frozen) => {
                     driver.join(&key, submitted.clone());
-                    joined();
                     driver.accept(key, frozen, options, &submitted);
                 }
                 Err(error) => submitted.reject(&error),
@@ -361,6 +378,7 @@ impl Driver {
             env().wall,
         );
         record.key_place = self.options.key_place.clone();
+        record.fence = fresh_fence();
         let names = left_out.iter().map(|(name, _)| name.clone()).collect();
         record.require(names, Vec::new());
         if options.key.is_some() {
@@ -385,6 +403,7 @@ impl Driver {
         let _ = watch.print.set(record.fingerprint.clone());
         if self.queue.borrow().record(&key).is_none() {
             let held = Held {
+                of: record.created_at,
                 body: Some(body),
                 left_out,
             };
@@ -429,6 +448,14 @@ impl Driver {
         }
         for watch in rejected {
             watch.reject(error);
+        }
+    }
+
+    /// What this page holds of an intent goes with it to its new key.
+    fn renew(&self, old: &Key, new: Key, made: Wall) {
+        let mut table = self.held.borrow_mut();
+        if let Some(held) = table.remove(old) {
+            table.insert(new, Held { of: made, ..held });
         }
     }
 
@@ -479,7 +506,9 @@ impl Driver {
             if driver.is_freezing(&key) {
                 return;
             }
-            let known = record.and_then(|record| {
+            // It may have been submitted since.
+            let here = driver.queue.borrow().record(&key).cloned();
+            let known = record.map(|read| here.or(read)).and_then(|record| {
                 record.ok_or_else(|| {
                     Error::about(
                         Code::UnknownKey,
@@ -498,6 +527,10 @@ impl Driver {
 
     /// Tells those who watch a known intent what is known.
     fn resume_watch(&self, record: &Record) {
+        if self.queue.borrow().is_storing(&record.key) {
+            // It is told when that is known.
+            return;
+        }
         let stored = self.stored(&record.key);
         let outcome = Outcome::of(record, None);
         let watches = self.watches.borrow().get(&record.key).cloned();
@@ -582,11 +615,8 @@ impl Driver {
             let applied = op.apply(None, &mut env());
             return self.input(Event::Committed(ticket, op, Box::new(applied)));
         };
-        let body = self
-            .held
-            .borrow()
-            .get(op.key())
-            .and_then(|held| held.body.clone());
+        let held = self.held.borrow().get(op.key()).cloned();
+        let body = held.and_then(|held| Some((held.of, held.body?)));
         let driver = self.clone();
         spawn(async move {
             let patience = {
@@ -606,13 +636,18 @@ impl Driver {
             };
             let done = store.transact(&op, body, &mut env()).await;
             if !patience.in_time() {
+                if let Ok((applied, _)) = done {
+                    driver.input(Event::CommittedLate(op, Box::new(applied)));
+                }
                 return;
             }
             match done {
                 Ok((applied, body)) => {
                     driver.trouble.set(None);
-                    if let (Op::Claim(key), true) = (&op, applied.accepted) {
-                        driver.held.borrow_mut().or_default(key.clone()).body = body;
+                    if let (Op::Claim(_), true, Some(record)) =
+                        (&op, applied.accepted, &applied.record)
+                    {
+                        driver.hold(record, body);
                     }
                     driver.input(Event::Committed(ticket, op, Box::new(applied)));
                 }
@@ -622,6 +657,17 @@ impl Driver {
                 }
             }
         });
+    }
+
+    /// Holds the body of a row that was claimed.
+    fn hold(&self, record: &Record, body: Option<Uint8Array>) {
+        let mut table = self.held.borrow_mut();
+        let held = table.or_default(record.key.clone());
+        if held.of != record.created_at {
+            *held = Held::default();
+            held.of = record.created_at;
+        }
+        held.body = body;
     }
 
     fn query(self: &Rc<Self>) {
@@ -680,11 +726,17 @@ impl Driver {
         let body = held.body.unwrap_or_else(|| Uint8Array::new_with_length(0));
         let promise = match &self.send {
             Some(send) => send_by(send, &record, &controller.signal()),
-            None => match thaw(&record, &held.left_out, &body, &controller.signal()) {
-                Ok(request) => fetch(&request),
-                Err(thrown) => js_sys::Promise::reject(&thrown),
-            },
+            None => thaw(&record, &held.left_out, &body, &controller.signal())
+                .and_then(|request| fetch(&request))
+                .map_or_else(
+                    |thrown| js_sys::Promise::reject(&thrown),
+                    |answer| js_sys::Promise::resolve(&answer),
+                ),
         };
+        let former = self.attempts.borrow_mut().remove(&key);
+        if let Some((_, former)) = former {
+            former.abort();
+        }
         self.attempts
             .borrow_mut()
             .insert(key.clone(), (fence, controller));
@@ -702,10 +754,15 @@ impl Driver {
                 || env().mono.saturating_sub(begun),
             )
             .await;
-            let Some(ended) = ended else {
-                let error =
-                    Error::about(Code::BadRequest, "send", "expected a promise of a Response");
-                return driver.reject(&key, &error, |_| true);
+            let ended = match ended {
+                Some(ended) => ended,
+                None if driver.send.is_some() => {
+                    let expected = "expected a promise of a Response";
+                    let error = Error::about(Code::BadRequest, "send", expected);
+                    return driver.reject(&key, &error, |_| true);
+                }
+                // A wrapper around `fetch`: what it did is anybody's guess.
+                None => Ended::default(),
             };
             driver.forget_attempt(&key, fence);
             if let Some(response) = ended.response {
@@ -745,7 +802,8 @@ impl Driver {
 
     // Reports
 
-    fn stored(&self, key: &Key) -> Stored {
+    /// Whether an intent is on the disk.
+    pub fn stored(&self, key: &Key) -> Stored {
         if !self.queue.borrow().in_memory(key) {
             Stored::Durable
         } else {
@@ -755,6 +813,7 @@ impl Driver {
 
     fn report(self: &Rc<Self>, report: Report) {
         match report {
+            Report::Renewed(old, new, made) => self.renew(&old, new, made),
             Report::Stored(key, _) => {
                 let stored = self.stored(&key);
                 let intent = self.queue.borrow().record(&key).cloned();
@@ -803,8 +862,12 @@ impl Driver {
             _ => None,
         };
         if !self.queue.borrow().in_memory(key) {
-            self.held.borrow_mut().remove(key);
+            // A retry reads it again.
+            if let Some(held) = self.held.borrow_mut().get_mut(key) {
+                held.body = None;
+            }
         }
+        self.let_go(key);
         let Some(outcome) = Outcome::of(record, response) else {
             return;
         };

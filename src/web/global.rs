@@ -1,7 +1,6 @@
 //! The global scope: a window or a worker, asked by name, so that neither is taken for granted.
 
 use crate::engine::{Env, Random};
-use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 use web_sys::{EventTarget, Request};
 
@@ -29,9 +28,10 @@ extern "C" {
     #[wasm_bindgen(js_namespace = performance, js_name = now)]
     fn performance_now() -> f64;
 
-    /// `fetch`, called unbound: windows and workers both have it.
-    #[wasm_bindgen(js_name = fetch)]
-    pub fn fetch(request: &Request) -> Promise;
+    /// `fetch`, called unbound: windows and workers both have it. A page may have wrapped it: it may throw, or return
+    /// anything.
+    #[wasm_bindgen(js_name = fetch, catch)]
+    pub fn fetch(request: &Request) -> Result<JsValue, JsValue>;
 
     #[wasm_bindgen(js_namespace = console, js_name = warn)]
     pub fn warn(text: &str);

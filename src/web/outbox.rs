@@ -54,18 +54,19 @@ impl Outbox {
             Some(key) => key.clone(),
             None => mint()?,
         };
-        Ok(self.submit_as(key, request, options, || {}))
+        Ok(self.submit_as(key, request, options, || true))
     }
 
-    /// Submits under a key that was minted already. `joined` is called when the request was read.
+    /// Submits under a key that was minted already. `joins` is called when the request was read, and says whether it
+    /// is wanted still.
     pub(crate) fn submit_as(
         &self,
         key: Key,
         request: Request,
         options: SubmitOptions,
-        joined: impl FnOnce() + 'static,
+        joins: impl FnOnce() -> bool + 'static,
     ) -> Submission {
-        let watch = self.0.submit(key.clone(), request, options, joined);
+        let watch = self.0.submit(key.clone(), request, options, joins);
         self.submission_of(key, watch)
     }
 
@@ -105,7 +106,7 @@ impl Outbox {
             .await?;
         let key = applied.record.map_or(key, |record| record.key);
         let watch = self.0.watch(&key);
-        watch.stored.set(Ok(Stored::Durable));
+        watch.stored.set(Ok(self.0.stored(&key)));
         Ok(self.submission_of(key, watch))
     }
 

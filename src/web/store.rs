@@ -97,6 +97,7 @@ pub struct Store {
     opening: RefCell<Latch<Result<()>>>,
     database: RefCell<Option<IdbDatabase>>,
     unreadable: Cell<u32>,
+    closed: Cell<bool>,
 }
 
 impl Store {
@@ -108,6 +109,7 @@ impl Store {
             opening: RefCell::new(Latch::new()),
             database: RefCell::new(None),
             unreadable: Cell::new(0),
+            closed: Cell::new(false),
         })
     }
 
@@ -133,9 +135,15 @@ impl Store {
         let opening = self.opening.borrow().clone();
         let opened = self.try_open().await;
         if !opening.set(opened) && opened.is_ok() {
-            *self.opening.borrow_mut() = Latch::new();
-            self.opening.borrow().set(Ok(()));
+            self.is_open();
         }
+    }
+
+    /// What failed before, or took too long, is open now.
+    fn is_open(&self) {
+        let opened = Latch::new();
+        opened.set(Ok(()));
+        *self.opening.borrow_mut() = opened;
     }
 
     async fn try_open(self: &Rc<Self>) -> Result<()> {
@@ -173,6 +181,7 @@ impl Store {
 
     /// Closes the database.
     pub fn close(&self) {
+        self.closed.set(true);
         self.let_go();
         self.opening.borrow().set(Err(StorageError::Absent));
     }
@@ -184,12 +193,22 @@ impl Store {
         mode: &str,
         strict: bool,
     ) -> Result<Transaction> {
-        self.opened().await?;
-        if let Some(transaction) = self.try_begin(stores, mode, strict) {
-            return Ok(transaction);
+        match self.opened().await {
+            Err(StorageError::Silent) => return Err(StorageError::Silent),
+            // It may be there again by now.
+            Err(_) => {}
+            Ok(()) => {
+                if let Some(transaction) = self.try_begin(stores, mode, strict) {
+                    return Ok(transaction);
+                }
+                self.let_go();
+            }
         }
-        self.let_go();
+        if self.closed.get() {
+            return Err(StorageError::Absent);
+        }
         self.try_open().await?;
+        self.is_open();
         self.try_begin(stores, mode, strict)
             .ok_or(StorageError::Failed)
     }
@@ -207,13 +226,14 @@ impl Store {
         Some(transaction.into())
     }
 
-    /// Runs one transaction of the engine's. Returns what it came to, and the body of a row that was claimed.
+    /// Runs one transaction of the engine's. Returns what it came to, and the body of a row that was claimed. `held`:
+    /// the body that the page holds for the intent made at that moment.
     ///
     /// Nothing but IndexedDB is awaited between the first request and the commit.
     pub async fn transact(
         self: &Rc<Self>,
         op: &Op,
-        body: Option<Uint8Array>,
+        held: Option<(Wall, Uint8Array)>,
         env: &mut Env,
     ) -> Result<(Applied, Option<Uint8Array>)> {
         let transaction = self
@@ -228,12 +248,23 @@ impl Store {
         } else {
             self.read(&intents, op.key()).await?
         };
-        let applied = op.apply(row, env);
-        let body = match op {
-            Op::Claim(key) if applied.accepted && body.is_none() => {
-                Some(self.body(&bodies, key).await?)
-            }
-            _ => body,
+        let made = match (op, &row) {
+            (Op::Store(record), _) => Some(record.created_at),
+            (_, row) => row.as_ref().map(|row| row.created_at),
+        };
+        let mut body = held
+            .filter(|(of, _)| Some(*of) == made)
+            .map(|(_, body)| body);
+        let mut spoilt = false;
+        if let (Op::Claim(key), None, Some(row)) = (op, &body, &row) {
+            let read = self.body(&bodies, key).await?;
+            spoilt = u64::from(read.length()) != row.request.body_bytes;
+            body = Some(read);
+        }
+        let applied = if spoilt {
+            Op::Spoil(op.key().clone()).apply(row, env)
+        } else {
+            op.apply(row, env)
         };
         for write in &applied.writes {
             self.write(&intents, &bodies, write, body.as_ref()).await?;

@@ -548,7 +548,7 @@ impl World {
                 assert_eq!(record.state, State::Pending, "only what is pending waits");
                 page.settled.remove(&record.key);
             }
-            Report::Known(_) | Report::Attempted(_) | Report::Removed(_) => {}
+            Report::Known(_) | Report::Attempted(_) | Report::Renewed(..) | Report::Removed(_) => {}
             Report::Rejected(key, _, error) => panic!("{ONE_KEY_ONE_BODY}: {key:?} {error}"),
         }
     }
@@ -812,7 +812,11 @@ impl World {
             Happening::CommitLate(id, op, fails) => {
                 let lost = !self.alive(id) && self.coin();
                 if !fails && !lost {
-                    self.apply(&op);
+                    let applied = Box::new(self.apply(&op));
+                    if !matches!(op, Op::Store(_)) {
+                        let late = Event::CommittedLate(op.clone(), applied);
+                        self.after(0, Happening::Tell(id, late));
+                    }
                     if let Op::Store(record) = op {
                         // Taken back right behind it, unless the page died first.
                         if self.alive(id) || self.coin() {

@@ -65,8 +65,9 @@ test("cases 62, 71, 73: intent and verdict are strict and committed at once, and
   assert.deepEqual(noted, [
     "strict write committed",
     "strict write complete",
-    "stored",
+    // Sent first, told then: no listener holds it up.
     "fetch",
+    "stored",
     "strict write committed",
     "strict write complete",
   ]);

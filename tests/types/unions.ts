@@ -93,6 +93,7 @@ export function parked(reason: ParkedReason): string {
     case "unexpected":
     case "replayed-failure":
     case "blocked-by-csp":
+    case "body-lost":
     case "hook-failed":
     case "unauthorized":
       return reason;

@@ -57,6 +57,7 @@ const REASONS = {
   unexpected: "the answer makes no sense",
   "replayed-failure": "the server repeats a stored failure",
   "blocked-by-csp": "this page’s policy forbids the address",
+  "body-lost": "the browser lost what was ordered",
   "hook-failed": "the answer could not be judged",
   discarded: "given up",
   superseded: "a newer one took its place",

@@ -33,6 +33,7 @@ export type ParkedReason =
   | "unexpected"
   | "replayed-failure"
   | "blocked-by-csp"
+  | "body-lost"
   | "hook-failed"
   | "unauthorized";
 

@@ -92,7 +92,8 @@ class Outbox extends EventTarget {
   /** Calls the module once it is there. @param {(core: Core) => any} call @param {string} [key] */
   async #call(call, key) {
     // A load that failed is tried again with the next call.
-    const core = await this.#opened.catch(() => (this.#opened = this.#open()));
+    const opened = this.#opened;
+    const core = await opened.catch(() => (this.#opened === opened ? (this.#opened = this.#open()) : this.#opened));
     if (this.#closed) throw closed(key);
     try {
       return await call(core);
@@ -107,11 +108,11 @@ class Outbox extends EventTarget {
    * @param {any} [options]
    */
   submit(input, init, options) {
-    init ??= {};
-    const { signal, onAbort = this.#options.onAbort ?? "cancel", ...rest } = options ?? {};
-    const key = String(rest.key ?? mintKey());
-    const submission = new Submission(this, key);
+    const submission = new Submission(this, mintKey());
     try {
+      init ??= {};
+      const { signal, onAbort = this.#options.onAbort ?? "cancel", ...rest } = options ?? {};
+      const key = (submission.key = String(rest.key ?? submission.key));
       if (!inBrowser) throw new ResubmitError("no-browser", "there is no browser here: nothing is stored or sent");
       if (onAbort !== "cancel" && onAbort !== "detach") throw badOption('options.onAbort: expected "cancel" or "detach"');
       const request = freeze(input, init);
@@ -120,14 +121,15 @@ class Outbox extends EventTarget {
       // Two ways to say it: the one in `init`, or in the `Request`, is `fetch`'s.
       for (const each of [init.signal ?? input.signal, signal]) if (each) submission.follow(each, onAbort);
       this.#unheard.add(submission);
-      const joined = () => this.#follow(submission);
-      this.#call((core) => submission.abandoned || core.submit(key, request, named, rest, joined), key)
+      // Given up before, it must not touch another submission of its key.
+      const joins = () => !submission.abandoned && !!this.#follow(submission);
+      this.#call((core) => submission.abandoned || core.submit(key, request, named, rest, joins), key)
         .then((ended) => ended?.status && submission.settle(ended))
         .catch((error) => submission.fail(error))
         .finally(() => this.#unheard.delete(submission));
     } catch (/** @type {any} */ cause) {
       if (cause instanceof ResubmitError) submission.fail(cause);
-      else submission.fail(new ResubmitError("bad-request", "request: " + (cause?.message ?? cause), { key, cause }));
+      else submission.fail(new ResubmitError("bad-request", "request: " + (cause?.message ?? cause), { key: submission.key, cause }));
     }
     return submission;
   }
@@ -137,9 +139,8 @@ class Outbox extends EventTarget {
    * @param {any} [init]
    */
   async fetch(input, init) {
-    const { resubmit, ...rest } = init ?? {};
-    const options = { onAbort: this.#options.onAbort ?? "detach", ...resubmit };
-    const { outcome: ended, key } = this.submit(input, rest, options);
+    const options = { onAbort: this.#options.onAbort ?? "detach", ...init?.resubmit };
+    const { outcome: ended, key } = this.submit(input, init, options);
     const outcome = await ended;
     if (outcome.response) return outcome.response;
     const answered = outcome.status === "delivered" || outcome.status === "refused";
@@ -200,6 +201,7 @@ class Outbox extends EventTarget {
   #follow(submission) {
     const all = this.#submissions.get(submission.key) ?? new Set();
     this.#submissions.set(submission.key, all.add(submission));
+    submission.joined = true;
     return submission;
   }
 
@@ -307,12 +309,20 @@ function mintKey() {
   return [...bytes].map((byte, at) => (/^(4|6|8|10)$/.test(String(at)) ? "-" : "") + (byte + 256).toString(16).slice(1)).join("");
 }
 
+/** The members of `RequestInit` that make the request. */
+const MEMBERS = ["method", "headers", "body", "mode", "credentials", "cache", "redirect", "referrer", "referrerPolicy", "integrity", "duplex"];
+
 /**
  * The browser's own encoding of the input, taken now: one multipart boundary, one snapshot.
- * @param {RequestInfo | URL} input
- * @param {any} init
+ * @param {any} input
+ * @param {any} given
  */
-function freeze(input, { json, signal, ...init }) {
+function freeze(input, given) {
+  const { json } = given instanceof Request ? {} : given;
+  /** @type {any} */
+  const init = {};
+  // By name, since a member may be inherited, or a getter. (`signal` is followed, not sent along.)
+  for (const name of MEMBERS) if (given[name] !== undefined) init[name] = given[name];
   const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined));
   if (json !== undefined) {
     if (init.body != null) throw badOption("init.json: expected no body beside it");

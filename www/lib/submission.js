@@ -23,8 +23,10 @@ export class Submission extends EventTarget {
   #watched = false;
   #durable = false;
   #heard = false;
-  /** Given up before it was handed to the module. */
+  /** Given up before it was one with the intent of its key. */
   abandoned = false;
+  /** Whether what happens to its key happens to it. */
+  joined = false;
   #ended = false;
   #abort = () => {};
   /** @type {{ reason: unknown } | undefined} */
@@ -94,7 +96,7 @@ export class Submission extends EventTarget {
       this.fail(signal.reason);
       if (onAbort === "detach" && this.#durable) return;
       this.abandoned = true;
-      this.#outbox.cancel(this.key).catch(() => {});
+      if (this.joined) this.#outbox.cancel(this.key).catch(() => {});
     };
     if (signal.aborted) return abort();
     signal.addEventListener("abort", abort);
