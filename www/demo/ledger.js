@@ -28,7 +28,7 @@ export function drawLedger({ reachable, arrivals, orders, ledger }) {
     "ledger-orders",
     latest(orders).map((order) => [
       clock(order.createdAt),
-      `${numbers.get(order.id)}: ${orderOf(Object.fromEntries(order.fields))}`,
+      `no. ${numbers.get(order.id)}: ${orderOf(Object.fromEntries(order.fields))}`,
       keyCell(order.key),
     ]),
     "None yet.",
@@ -53,7 +53,7 @@ function answerOf({ answered, replayed, complete }) {
 }
 
 /** @param {any} entry @param {Map<string, number>} numbers */
-const madeBy = ({ orderId }, numbers) => (orderId === null ? "–" : `made ${numbers.get(orderId) ?? "one"}`);
+const madeBy = ({ orderId }, numbers) => (orderId === null ? "–" : `no. ${numbers.get(orderId) ?? "?"}`);
 
 /**
  * @param {string} id
