@@ -4,14 +4,14 @@ import { createOutbox } from "resubmit";
 import source from "./ours.js?raw";
 import { shown } from "./shown.js";
 
-// Short waits without jitter, so that the countdowns can be watched; in earnest, leave `policy` out.
+/**
+ * Short waits without jitter, so that the countdowns can be watched; in earnest, leave `policy` out.
+ * @type {import("resubmit").Policy}
+ */
+const shortWaits = { delaysMs: [1000, 2000, 3000, 4000, 5000], jitter: "none", maxAttempts: 8, attemptTimeoutMs: 4000 };
+
 // <shown>
-const outbox = createOutbox({
-  policy: {
-    delaysMs: [1000, 2000, 3000, 4000, 5000], jitter: "none",
-    maxAttempts: 8, attemptTimeoutMs: 4000,
-  },
-});
+const outbox = createOutbox({ policy: shortWaits });
 // </shown>
 
 /** @param {import("resubmit").Json} order */
