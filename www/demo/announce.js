@@ -13,13 +13,17 @@ const SETTLE = 300;
 let said = [];
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let later;
+/** Which order it is about that is said, or will be. @type {string | null} */
+let about = null;
 
 /**
  * Says it in the status region; where six things were said within a minute already, the latest is said when it may be.
  * @param {string} text
+ * @param {string | null} [key] of the order whose state it is: with the order goes what was said of it
  */
-export function announce(text) {
+export function announce(text, key = null) {
   clearTimeout(later);
+  about = key;
   const now = Date.now();
   said = said.filter((at) => now - at < MINUTE);
   const [first] = said;
@@ -30,6 +34,21 @@ export function announce(text) {
     said.push(Date.now());
     say(byId("status"), text);
   }, wait);
+}
+
+/** Takes back what was said, and what was about to be. */
+export function hush() {
+  clearTimeout(later);
+  about = null;
+  say(byId("status"), "");
+}
+
+/**
+ * The order is no longer on the list.
+ * @param {string} key
+ */
+export function hushAbout(key) {
+  if (about === key) hush();
 }
 
 /**

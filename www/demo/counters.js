@@ -1,11 +1,11 @@
 // Orders wanted and orders made, and what the difference means.
 
 import { byId, say } from "./dom.js";
-import { SIDES, wanted } from "./state.js";
+import { givenUp, SIDES, wanted } from "./state.js";
 
 /** @import { Side } from "./state.js" */
 
-/** @typedef {Record<Side, number>} Counts */
+/** @typedef {Record<Side, number> & { late: number }} Counts `late`: those of `ours` that were made before they were given up */
 /** @typedef {{ under: number, stopped: number }} Open how many are under way, and how many wait for a person */
 
 /**
@@ -16,9 +16,11 @@ export function drawCounters(made, open) {
   for (const side of SIDES) {
     say(byId(`${side}-wanted`), wanted.get()[side]);
     say(byId(`${side}-made`), made[side]);
-    const { text, tone } = balance(wanted.get()[side], made[side], open[side]);
-    say(byId(`${side}-balance`), text);
-    byId(`${side}-balance`).dataset.tone = tone;
+    const late = side === "ours" ? made.late : 0;
+    const { text, tone } = balance(wanted.get()[side], made[side] - late, open[side]);
+    const tooLate = `${late} made before you gave ${late === 1 ? "it" : "them"} up`;
+    say(byId(`${side}-balance`), late === 0 ? text : wanted.get()[side] === 0 ? tooLate : `${text}; ${tooLate}`);
+    byId(`${side}-balance`).dataset.tone = late > 0 && tone !== "bad" ? "waiting" : tone;
   }
 }
 
@@ -45,7 +47,8 @@ function balance(wanted, made, { under, stopped }) {
 export function countMade(orders) {
   // The bare side sends no key, and ours always sends one.
   const naive = orders.filter(({ key }) => key === null).length;
-  return { naive, ours: orders.length - naive };
+  const late = givenUp.get().filter((key) => orders.some((order) => order.key === key)).length;
+  return { naive, ours: orders.length - naive, late };
 }
 
 /** @param {Side} side @param {number} more */

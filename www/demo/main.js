@@ -1,5 +1,6 @@
 // The page: what the buttons do, and who is told when something changed.
 
+import { hush } from "./announce.js";
 import { countMade, drawCounters, want } from "./counters.js";
 import { byId, say } from "./dom.js";
 import { drawEvents, forgetEvents } from "./events.js";
@@ -9,7 +10,7 @@ import { endNaive, naiveCode, orderNaively } from "./naive.js";
 import { outbox, oursCode, submitOrder } from "./ours.js";
 import { drawOutbox } from "./outbox-list.js";
 import { control, Watch } from "./server.js";
-import { SIDES, wanted } from "./state.js";
+import { givenUp, SIDES, wanted } from "./state.js";
 import { drawStory, forgetStory } from "./story.js";
 
 /** @import { Side } from "./state.js" */
@@ -71,7 +72,9 @@ async function reset() {
   await Promise.allSettled(outbox.intents.current.map(({ key }) => outbox.discard(key)));
   await control("POST", "/control/reset").catch(console.error);
   wanted.set({ naive: 0, ours: 0 });
+  givenUp.set([]);
   forgetEvents();
+  hush();
   say(byId("naive-says"), "Knows of no order.");
   await choose("fine");
   await watch.look();
@@ -98,8 +101,9 @@ byId("reload").addEventListener("click", () => location.reload());
 byId("reset").addEventListener("click", reset);
 
 drawFaults();
-drawOutbox(outbox, () => {
+drawOutbox(outbox, (key) => {
   want("ours", -1);
+  givenUp.set([...givenUp.get(), key]);
   count();
 });
 drawEvents(outbox);

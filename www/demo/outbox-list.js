@@ -1,24 +1,26 @@
 // The outbox as a live list. Rows are kept and changed in place, so that focus and selection stay where they are.
 
-import { alertOnce, announce } from "./announce.js";
+import { alertOnce, announce, hushAbout } from "./announce.js";
 import { byId, el, say, shortKey } from "./dom.js";
-import { attemptsOf, orderOf, stateOf, whyOf } from "./words.js";
+import { attemptsOf, orderOf, stateOf, whereOf, whyOf } from "./words.js";
 
 /** @import { Intent, Outbox } from "resubmit" */
 
-/** @typedef {{ intent: Intent, label: string, node: HTMLElement, parts: Record<string, any> }} Row */
+/** @typedef {{ intent: Intent, label: string, acted: boolean, node: HTMLElement, parts: Record<string, any> }} Row */
 
 /** @type {Map<string, Row>} */
 const rows = new Map();
 let first = true;
 
-/** Called when a person has given an order up that was not known to be delivered. */
+/** Called when a person has given an order up that was not known to be delivered. @type {(key: string) => void} */
 let givenUp = () => {};
+
+const BUTTONS = /** @type {const} */ (["retry", "cancel", "discard", "seen"]);
 
 /**
  * Draws the list now and at every change.
  * @param {Outbox} outbox
- * @param {() => void} onGivenUp
+ * @param {(key: string) => void} onGivenUp
  */
 export function drawOutbox(outbox, onGivenUp) {
   givenUp = onGivenUp;
@@ -32,8 +34,11 @@ function show(outbox, intents) {
   const present = new Set(intents.map(({ key }) => key));
   for (const [key, row] of rows) {
     if (present.has(key)) continue;
+    const focused = row.node.contains(document.activeElement);
     row.node.remove();
     rows.delete(key);
+    hushAbout(key);
+    if (focused) byId("outbox-title").focus();
   }
   intents.forEach((intent, at) => {
     const row = rows.get(intent.key) ?? newRow(outbox, intent);
@@ -51,6 +56,8 @@ function show(outbox, intents) {
 /** @param {Outbox} outbox @param {Intent} intent @returns {Row} */
 function newRow(outbox, intent) {
   const { key } = intent;
+  const button = (/** @type {string} */ text, /** @type {() => Promise<unknown>} */ act) =>
+    el("button", { type: "button", "aria-label": `${text}: ${orderOf(intent.meta)}`, onclick: () => press(row, act) }, text);
   const parts = {
     order: el("strong"),
     key: el("code", { title: key }, shortKey(key)),
@@ -58,25 +65,31 @@ function newRow(outbox, intent) {
     // A timer is not a live region: a screen reader finds it, and is not told every second.
     countdown: el("span", { className: "countdown", role: "timer" }),
     facts: el("p", { className: "facts" }),
-    retry: el("button", { type: "button", onclick: () => retry(outbox, key) }, "Retry"),
-    discard: el("button", { type: "button", onclick: () => act(outbox.discard(key).then(givenUp)) }, "Discard"),
-    cancel: el("button", { type: "button", onclick: () => act(cancel(outbox, key)) }, "Cancel"),
-    seen: el("button", { type: "button", onclick: () => act(outbox.acknowledge(key)) }, "Seen, remove"),
+    retry: button("Retry", () => retry(outbox, key)),
+    cancel: button("Cancel", () => cancel(outbox, key)),
+    discard: button("Discard", () => discard(outbox, intent)),
+    seen: button("Seen, remove", () => outbox.acknowledge(key)),
   };
-  for (const name of /** @type {const} */ (["retry", "discard", "cancel", "seen"])) {
-    parts[name].setAttribute("aria-label", `${parts[name].textContent}: ${orderOf(intent.meta)}`);
-  }
   const node = el(
     "li",
-    {},
+    { tabIndex: -1 },
     el("p", { className: "order" }, parts.order, " ", parts.key),
     el("p", { className: "state" }, parts.label, " ", parts.countdown),
     parts.facts,
-    el("div", { className: "buttons" }, parts.retry, parts.cancel, parts.discard, parts.seen),
+    el("div", { className: "buttons" }, ...BUTTONS.map((name) => parts[name])),
   );
-  const row = { intent, label: "", node, parts };
+  /** @type {Row} */
+  const row = { intent, label: "", acted: false, node, parts };
   rows.set(key, row);
   return row;
+}
+
+/** @param {Row} row @param {() => Promise<unknown>} act */
+async function press(row, act) {
+  row.acted = true;
+  await act().catch(failed);
+  // What it changed is told in the same task, before or after.
+  setTimeout(() => (row.acted = false));
 }
 
 /** @param {Row} row @param {Intent} intent */
@@ -87,25 +100,44 @@ function fill(row, intent) {
   node.dataset.tone = tone;
   say(parts.order, orderOf(intent.meta));
   say(parts.label, label);
-  const facts = [attemptsOf(intent), whyOf(intent), intent.durable ? "saved on this device" : "in this page only"];
+  const facts = [attemptsOf(intent), whyOf(intent), whereOf(intent)];
   if (intent.maybeDelivered && (intent.state === "pending" || intent.state === "refused")) facts.push("may already have been received");
   say(parts.facts, facts.filter((fact) => fact !== "").join(" · "));
   const stopped = intent.state === "parked" || intent.state === "refused";
   const under = intent.state === "pending" || intent.state === "sending";
-  parts.retry.hidden = !stopped;
-  parts.discard.hidden = !stopped;
-  parts.cancel.hidden = !under;
-  parts.seen.hidden = stopped || under;
+  offer(row, stopped ? ["retry", "discard"] : under ? ["cancel"] : ["seen"]);
   // What is found on opening the page is read from the list; announced is what changes from then on.
-  if (row.label !== label && !(first && row.label === "")) announce(`${orderOf(intent.meta)}: ${label}.`);
+  if (row.label !== label && !(first && row.label === "")) announce(`${orderOf(intent.meta)}: ${label}.`, intent.key);
   row.label = label;
+}
+
+/**
+ * Shows those buttons alone. Focus does not fall to the page with the one that goes: where a person pressed it, the next
+ * one has it; where the state changed by itself, the row, so that no key press meant for one button reaches another.
+ * @param {Row} row
+ * @param {(typeof BUTTONS)[number][]} offered
+ */
+function offer(row, offered) {
+  const { node, parts } = row;
+  const focused = BUTTONS.find((name) => parts[name] === document.activeElement);
+  for (const name of BUTTONS) parts[name].hidden = !offered.includes(name);
+  if (focused === undefined || offered.includes(focused)) return;
+  (row.acted ? parts[offered[0] ?? "seen"] : node).focus();
 }
 
 /** The countdowns, each in its own node. */
 function tick() {
-  for (const { intent, parts } of rows.values()) {
-    say(parts.countdown, intent.state === "pending" && intent.nextAttemptAt !== null ? next(intent, intent.nextAttemptAt) : "");
-  }
+  for (const { intent, parts } of rows.values()) say(parts.countdown, countdown(intent));
+  // The list may be below the fold; the state of its newest order stands with the buttons that order, too.
+  const [latest] = byId("outbox").children;
+  byId("ours-now").hidden = !latest;
+  byId("ours-says").hidden = Boolean(latest);
+  if (latest) say(byId("ours-latest"), `${latest.querySelector(".state").textContent.trim()}.`);
+}
+
+/** @param {Intent} intent */
+function countdown(intent) {
+  return intent.state === "pending" && intent.nextAttemptAt !== null ? next(intent, intent.nextAttemptAt) : "";
 }
 
 /** @param {Intent} intent @param {number} due */
@@ -126,7 +158,14 @@ function until(due) {
 async function cancel(outbox, key) {
   // A finished answer wins: then it was delivered after all, and the list says so.
   const { cancelled } = await outbox.submission(key).cancel();
-  if (cancelled) givenUp();
+  if (cancelled) givenUp(key);
+}
+
+/** @param {Outbox} outbox @param {Intent} intent */
+async function discard(outbox, { key, meta }) {
+  await outbox.discard(key);
+  givenUp(key);
+  announce(`${orderOf(meta)}: Discarded.`);
 }
 
 /**
@@ -139,8 +178,8 @@ async function retry(outbox, key) {
     await outbox.retry(key);
   } catch (error) {
     const code = /** @type {{ code?: string }} */ (error).code;
-    if (code !== "needs-may-repeat") return failed(error);
-    if (await mayRepeat()) await act(outbox.retry(key, { mayRepeat: true }));
+    if (code !== "needs-may-repeat") throw error;
+    if (await mayRepeat()) await outbox.retry(key, { mayRepeat: true });
   }
 }
 
@@ -154,9 +193,6 @@ function mayRepeat() {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
   });
 }
-
-/** @param {Promise<unknown>} doing */
-const act = (doing) => doing.catch(failed);
 
 /** @param {unknown} error */
 function failed(error) {

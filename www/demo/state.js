@@ -47,6 +47,9 @@ function remembered(storage, name, otherwise) {
 /** How many orders the visitor asked for, per side. */
 export const wanted = remembered(localStorage, "wanted", { naive: 0, ours: 0 });
 
+/** The keys of the orders that were given up, for what had arrived of them by then. */
+export const givenUp = remembered(localStorage, "given-up", /** @type {string[]} */ ([]));
+
 /** The fault preset in force, and when a timed one ends. */
 export const preset = remembered(localStorage, "preset", { id: "fine", until: /** @type {number | null} */ (null) });
 

@@ -17,7 +17,10 @@ export function stateOf(intent) {
     case "delivered":
       return { label: "Delivered", tone: "good" };
     case "cancelled":
-      return { label: "Cancelled", tone: "over" };
+      // Given up is not undone: what an attempt brought to the server stays there.
+      return intent.maybeDelivered
+        ? { label: "Cancelled, but may already have been received", tone: "waiting" }
+        : { label: "Cancelled", tone: "over" };
     case "refused":
       return { label: "Needs your attention", tone: "bad" };
     case "parked":
@@ -68,17 +71,31 @@ const REASONS = {
  * Why it stands where it stands, with the status that was answered.
  * @param {Intent} intent
  */
-export function whyOf({ reason, evidence, receipt }) {
+export function whyOf({ state, reason, evidence, receipt }) {
   const status = receipt?.status ?? evidence?.status;
   const why = reason === null ? "" : REASONS[reason];
+  // The answer is not why a person gave it up.
+  if (state === "cancelled") return status === undefined ? why : `${why}; the last answer was ${status}`;
   if (status === undefined) return why;
   return why === "" ? `answered ${status}` : `${why} (${status})`;
 }
 
 /** @param {Intent} intent */
 export function attemptsOf({ state, attempt, maxAttempts }) {
-  const which = `attempt ${attempt} of ${maxAttempts}`;
-  return state === "sending" ? which : `after ${which}`;
+  if (state === "sending") return `attempt ${attempt} of ${maxAttempts}`;
+  if (attempt === 0) return "not sent yet";
+  if (state === "pending") return `after attempt ${attempt} of ${maxAttempts}`;
+  return attempt === 1 ? "after one attempt" : `after ${attempt} attempts`;
+}
+
+/**
+ * Where it is, unless it is over or the state says so already.
+ * @param {Intent} intent
+ */
+export function whereOf(intent) {
+  const { label } = stateOf(intent);
+  if (intent.state === "delivered" || intent.state === "cancelled" || /saved/i.test(label)) return "";
+  return intent.durable ? "saved on this device" : "in this page only";
 }
 
 /**
