@@ -3,6 +3,11 @@ import { createOutbox, type ResubmitError, submitWithRetry, type Intent, type Ou
 
 const outbox = createOutbox();
 
+interface Cart {
+  items: { id: number; since: Date }[];
+}
+declare const cart: Cart;
+
 export function misspelt() {
   // @ts-expect-error no such option
   createOutbox({ nmae: "orders" });
@@ -30,6 +35,14 @@ export function misspelt() {
   outbox.submit("/", {}, { meta: { at: new Date() } });
   // @ts-expect-error what JSON can't say
   outbox.submit("/", {}, { meta: { call: () => 1 } });
+  // @ts-expect-error what JSON can't say
+  outbox.submit("/", {}, { meta: () => 1 });
+  // @ts-expect-error what JSON can't say
+  outbox.submit("/", {}, { meta: cart });
+  // @ts-expect-error it may be anything
+  outbox.submit("/", {}, { meta: cart as unknown });
+  // @ts-expect-error what JSON can't say, in place of `fetch` too
+  void outbox.fetch("/", { resubmit: { meta: cart } });
   // @ts-expect-error a key is a string
   outbox.submit("/", {}, { key: 7 });
   // @ts-expect-error no such thing to do

@@ -118,11 +118,9 @@ export function stored(stored: Stored): string {
   const reason: NotDurableReason = stored.reason;
   switch (reason) {
     case "asked":
-    case "no-browser":
     case "no-storage":
     case "storage-failed":
     case "storage-silent":
-    case "not-cloneable":
       return reason;
     default:
       return never(reason);

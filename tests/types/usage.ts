@@ -5,11 +5,13 @@ import {
   isResubmitError,
   submitWithRetry,
   type Intent,
+  type Json,
   type Outbox,
   type Outcome,
   type Policy,
   type Stored,
   type Submission,
+  type SubmitOptions,
 } from "resubmit";
 
 const outbox: Outbox = createOutbox({ name: "orders" });
@@ -65,6 +67,27 @@ export function options(signal: AbortSignal): Submission {
     onAbort: "cancel",
     onMaybeDelivered: "resend",
   });
+}
+
+/** What an application calls its order: interfaces have no index signature. */
+interface Order {
+  readonly item: string;
+  quantity: number;
+  note?: string;
+  lines: readonly { price: number | null }[];
+}
+export async function described(order: Order, options: SubmitOptions, all: SubmitOptions<Order>, json: Json, either: Order | string | null): Promise<Submission[]> {
+  await outbox.fetch("/orders", { resubmit: { meta: order } });
+  return [
+    outbox.submit("/orders", { json: order }, { meta: order }),
+    outbox.submit("/orders", { json: order }, { meta: [order, order.item] }),
+    outbox.submit("/orders", { json: order }, { ...options, meta: order }),
+    outbox.submit("/orders", { json: order }, { meta: JSON.parse("{}") }),
+    outbox.submit("/orders", { json: order }, { meta: json }),
+    outbox.submit("/orders", { json: order }, { meta: either }),
+    outbox.submit("/orders", {}, options),
+    outbox.submit("/orders", {}, all),
+  ];
 }
 
 /** In place of `fetch`, also where a library asks for one. */

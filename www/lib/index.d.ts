@@ -37,14 +37,26 @@ export type ParkedReason =
   | "hook-failed"
   | "unauthorized";
 
-/** Why an intent was given up. */
+/** Why an intent was given up. Only `discarded` happens so far. */
 export type CancelledReason = "discarded" | "superseded" | "cleared";
 
-/** Why a submission is not on this device's disk. */
-export type NotDurableReason = "asked" | "no-browser" | "no-storage" | "storage-failed" | "storage-silent" | "not-cloneable";
+/**
+ * Why a submission is not on this device's disk. `asked`: `durable: false`, `storage: "memory"`, or given up before it was
+ * stored. `no-storage`: there is no IndexedDB here. `storage-failed`: it refused. `storage-silent`: it did not answer in time.
+ */
+export type NotDurableReason = "asked" | "no-storage" | "storage-failed" | "storage-silent";
 
 /** JSON, as `JSON.stringify` writes it. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+
+/** `T` where `JSON.stringify` can say it, also where an interface declares it; what it can't say becomes `never`. */
+export type JsonOf<T> = T extends Json | undefined
+  ? T
+  : T extends (...args: never) => unknown
+    ? never
+    : T extends object
+      ? { [Name in keyof T]: JsonOf<T[Name]> }
+      : never;
 
 /** How long to wait, how often to try, when to stop. Data only; stored with the intent. */
 export interface PolicyFields {
@@ -166,7 +178,11 @@ export type Outcome = Readonly<
     (
       | {
           status: "delivered";
-          /** The browser's own response, unread; `null` where another page has it. */
+          /**
+           * The browser's own response, unread, for everybody in this page who followed the intent when it settled: one
+           * object, so `clone()` it where several read it. `null` where another page has it, and in a `submission(key)`
+           * that was taken later: `receipt` is what is kept.
+           */
           response: Response | null;
           receipt: Receipt;
         }
@@ -192,12 +208,17 @@ export interface SubmitInit extends RequestInit {
   json?: unknown;
 }
 
-/** Options of one submission: data only, but for `signal`. */
-export interface SubmitOptions {
+/** Of `meta`, and nothing is inferred from here: `NoInfer`, which older compilers lack. */
+interface Says<Meta> {
+  meta?: JsonOf<[Meta][Meta extends unknown ? 0 : never]>;
+}
+
+/** Options of one submission: data only, but for `signal`. `Meta` follows from `meta`. */
+export interface SubmitOptions<Meta = Json> {
   /** The application's own idempotency key: 1 to 255 characters of `A-Z a-z 0-9 - _`. Default: a fresh UUID v4. */
   key?: string;
-  /** The application's own JSON, up to 4 KiB. Comes back on the intent, its events and its receipt. */
-  meta?: Json;
+  /** The application's own JSON, up to 4 KiB. Comes back as `intent.meta`, in the list and in events, also after a reload. */
+  meta?: Meta;
   /** Names the form, so that a page finds the intent again after a reload. */
   formKey?: string;
   /** The schedule. Default: the outbox's. */
@@ -214,7 +235,10 @@ export interface SubmitOptions {
 
 /** Options of an outbox. */
 export interface OutboxOptions {
-  /** The name of the outbox and of its database. Default `"resubmit"`. One realm has one outbox of a name. */
+  /**
+   * The name of the outbox and of its database. Default `"resubmit"`. One page has one outbox of a name: while it is open,
+   * `createOutbox` returns it, and the other options of that call are ignored.
+   */
   name?: string;
   /** Whose intents these are. Default `"anonymous"`. */
   owner?: string;
@@ -298,7 +322,10 @@ export interface Submission extends EventTarget {
 
 /** A list that can be followed: the store contract of Svelte, and what `useSyncExternalStore` takes. */
 export interface Intents {
-  /** This owner's intents, newest first. The same array while nothing changed; read when first subscribed. */
+  /**
+   * This owner's intents, newest first. The same array while nothing changed. Read when first subscribed, and fresh only
+   * while somebody is: without a subscription it is empty, or what the last one saw.
+   */
   readonly current: readonly Intent[];
   /** Calls back with the list now and at every change. Returns what stops it. */
   subscribe(listener: (intents: readonly Intent[]) => void): () => void;
@@ -312,14 +339,20 @@ export interface Outbox extends EventTarget {
   /** How many stored rows this build cannot read; they are left alone. */
   readonly unreadable: number;
   /** Submits. Takes what `fetch` takes, freezes it there and then, and returns at once. */
-  submit(input: RequestInfo | URL, init?: SubmitInit, options?: SubmitOptions): Submission;
-  /** `fetch`, with the options as `init.resubmit`. Resolves with the response of whatever status settled it. */
-  fetch(input: RequestInfo | URL, init?: SubmitInit & { resubmit?: SubmitOptions }): Promise<Response>;
-  /** Follows an intent that this page did not submit, or submitted before. */
+  submit<Meta = Json>(input: RequestInfo | URL, init?: SubmitInit, options?: SubmitOptions<Meta> & Says<Meta>): Submission;
+  /**
+   * The signature of `fetch`, with the options as `init.resubmit`; the method is POST by default. Resolves with the response
+   * that settled it, of whatever status. It stays pending as long as the intent does, under the outbox's policy for days;
+   * `resubmit: { policy: "interactive" }` ends it within minutes. Rejects with `not-delivered` where the intent is parked or
+   * discarded, with `answered-elsewhere` where another page has the response, and with `signal.reason`.
+   */
+  fetch<Meta = Json>(input: RequestInfo | URL, init?: SubmitInit & { resubmit?: SubmitOptions<Meta> & Says<Meta> }): Promise<Response>;
+  /** Follows an intent that this page did not submit, or submitted before. Unknown here, it rejects with `unknown-key`. */
   submission(key: string): Submission;
   /**
-   * A person's fresh intent: at once, with a full new budget. It rejects `needs-may-repeat` where it might be done twice:
-   * ask the person, then pass `mayRepeat`.
+   * A person's fresh intent: at once, with a full new budget. Where the old key can't be used again, the submission says
+   * `newKey`. Rejects with `needs-may-repeat` where it might be done twice: ask the person, then pass `mayRepeat`. Also
+   * with `unknown-key`, with `bad-state` where it is on its way, delivered or cancelled, and with `storage-failed`.
    */
   retry(key: string, options?: { mayRepeat?: boolean }): Promise<Submission>;
   /** Deletes an intent, whatever its state. */
@@ -340,7 +373,10 @@ export interface Outbox extends EventTarget {
   ): void;
 }
 
-/** Opens the outbox of that name, at once. On a server it is inert. */
+/**
+ * Opens the outbox of that name, at once; one that is open already is returned as it is. On a server it is inert: `ready`,
+ * and `stored` and `outcome` of a submission, reject with `no-browser`.
+ */
 export function createOutbox(options?: OutboxOptions): Outbox;
 
 /** What `submitWithRetry` gives to `send` with every attempt. */
@@ -388,6 +424,8 @@ export type ErrorCode =
 export class ResubmitError extends Error {
   readonly name: "ResubmitError";
   readonly code: ErrorCode;
+  /** What was thrown below it, if anything was. */
+  readonly cause?: unknown;
   /** The key of the submission it is about, if there is one. */
   readonly key?: string;
   /** In `not-delivered` of `outbox.fetch`: how it ended. */
