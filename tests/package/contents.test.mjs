@@ -20,17 +20,29 @@ test("the tarball holds what is used and nothing else", async () => {
   const { stdout } = await exec("tar", ["-tzf", app.tarball]);
   const files = stdout.trim().split("\n").map((file) => file.replace("package/", ""));
   assert.deepEqual(files.filter((file) => file.endsWith(".wasm")), ["dist/resubmit.wasm"]);
-  for (const file of ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "package.json", "dist/index.js", "dist/index.d.ts"]) {
+  for (const file of ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "package.json", "dist/index.js", "dist/index.d.ts"]) {
     assert.ok(files.includes(file), `${file} is missing`);
   }
-  const stray = files.filter((file) => !/^(dist\/[\w-]+\.(js|d\.ts|wasm)|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|package\.json)$/.test(file));
+  const stray = files.filter((file) => !/^(dist\/[\w-]+\.(js|d\.ts|wasm)|(README|ARCHITECTURE|CHANGELOG)\.md|LICENSE-(MIT|APACHE)|package\.json)$/.test(file));
+  assert.deepEqual(stray, []);
+});
+
+test("the crate holds its sources and nothing else", async () => {
+  const { stdout } = await exec("cargo", ["package", "--list", "--allow-dirty", "--offline"], { cwd: root });
+  const files = stdout.trim().split("\n");
+  for (const file of ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "src/lib.rs"]) {
+    assert.ok(files.includes(file), `${file} is missing`);
+  }
+  const cargos = /^(\.cargo_vcs_info\.json|Cargo\.(lock|toml|toml\.orig))$/;
+  const stray = files.filter((file) => !cargos.test(file) && !/^(src\/[\w/]+\.rs|(README|ARCHITECTURE|CHANGELOG)\.md|LICENSE-(MIT|APACHE))$/.test(file));
   assert.deepEqual(stray, []);
 });
 
 test("installing it runs nothing and brings nothing along", async () => {
   const manifest = JSON.parse(await readFile(join(app.installed, "package.json"), "utf8"));
   const scripts = Object.keys(manifest.scripts ?? {});
-  assert.deepEqual(scripts.filter((name) => /^(pre|post)?(install|prepare|pack|publish)/.test(name)), []);
+  // `prepack` runs for who packs, so that no tarball goes out without a build.
+  assert.deepEqual(scripts.filter((name) => /^(pre|post)?(install|prepare|pack|publish)/.test(name)), ["prepack"]);
   assert.equal(manifest.dependencies, undefined);
   assert.equal(manifest.peerDependencies, undefined);
 });
