@@ -46,3 +46,8 @@ pub use engine::{
 };
 pub use notice::{Notice, Stored};
 pub use outcome::{Outcome, Response, Status};
+
+/// The README's Rust compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
