@@ -13,6 +13,7 @@ use super::table::Table;
 use super::transition::GRACE;
 use super::verdict::{Answer, Failure};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// How many attempts of one page may run at once to one origin: more would only queue in the browser.
 pub const PER_ORIGIN: usize = 4;
@@ -35,7 +36,7 @@ pub enum Event {
     /// A person submits. `durable`: through the store; otherwise from this page's memory alone.
     Submit {
         /// The intent.
-        record: Box<Record>,
+        record: Rc<Record>,
         /// Whether it goes through the store.
         durable: bool,
     },
@@ -73,11 +74,11 @@ pub type Due = Vec<Line>;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Line {
     /// Rows that are due, earliest first, up to a limit.
-    pub due: Vec<Record>,
+    pub due: Vec<Rc<Record>>,
     /// The earliest row that is not due.
-    pub next: Option<Record>,
+    pub next: Option<Rc<Record>>,
     /// The row with the furthest deadline. If a clock was ahead when it was written, it shows here.
-    pub last: Option<Record>,
+    pub last: Option<Rc<Record>>,
 }
 
 /// What to do.
@@ -90,7 +91,7 @@ pub enum Effect {
     /// Bring forward what waits in the store, a transaction per row ([`Op::BringForward`]), then [`Event::Look`].
     BringForward,
     /// Call `fetch` now, in this task; answer with [`Event::Answered`].
-    Send(Box<Record>),
+    Send(Rc<Record>),
     /// Abort the attempt of that fence.
     Abort(Key, u64),
     /// Tell who listens.
@@ -105,17 +106,17 @@ pub enum Report {
     /// It is known whether the intent is on the disk.
     Stored(Key, bool),
     /// The application's key was known: the submission is this one.
-    Known(Box<Record>),
+    Known(Rc<Record>),
     /// It could not be submitted; nothing was stored or sent.
     ///
     /// The print is that of the request: others under the same key may be well.
     Rejected(Key, Option<String>, Error),
     /// An attempt began.
-    Attempted(Box<Record>),
+    Attempted(Rc<Record>),
     /// The intent waits for its next attempt.
-    Waiting(Box<Record>),
+    Waiting(Rc<Record>),
     /// The intent settled. `fence`: of the attempt whose answer settled it.
-    Settled(Box<Record>, Option<u64>),
+    Settled(Rc<Record>, Option<u64>),
     /// Its row is gone.
     Removed(Key),
 }
@@ -123,7 +124,7 @@ pub enum Report {
 /// What this page does with an intent.
 #[derive(Debug)]
 struct Live {
-    record: Record,
+    record: Rc<Record>,
     place: Place,
     phase: Phase,
 }
@@ -189,7 +190,7 @@ struct Unwritten {
     /// The transaction that tries again, while it runs.
     ticket: Option<Ticket>,
     /// The row, if the verdict settled it.
-    settled: Option<Box<Record>>,
+    settled: Option<Rc<Record>>,
 }
 
 impl Default for Queue {
@@ -226,7 +227,7 @@ impl Queue {
     }
 
     /// The intent, if this page holds it.
-    pub fn record(&self, key: &Key) -> Option<&Record> {
+    pub fn record(&self, key: &Key) -> Option<&Rc<Record>> {
         self.live.get(key).map(|live| &live.record)
     }
 
@@ -238,7 +239,7 @@ impl Queue {
     }
 
     /// The intents that live in this page's memory alone.
-    pub fn memory(&self) -> impl Iterator<Item = &Record> {
+    pub fn memory(&self) -> impl Iterator<Item = &Rc<Record>> {
         self.live
             .values()
             .filter(|live| live.place == Place::Memory)
@@ -296,7 +297,7 @@ impl Queue {
             self.reconnect(env);
         }
         match event {
-            Event::Submit { record, durable } => self.submit(*record, durable, env),
+            Event::Submit { record, durable } => self.submit(record, durable, env),
             Event::Opened => {
                 self.open = true;
                 self.look = true;
@@ -349,17 +350,17 @@ impl Queue {
 
     // Submitting
 
-    fn submit(&mut self, mut record: Record, durable: bool, env: &mut Env) {
+    fn submit(&mut self, mut record: Rc<Record>, durable: bool, env: &mut Env) {
         let key = record.key.clone();
         if let Some(live) = self.live.get(&key) {
-            let op = Op::Store(Box::new(record.clone()));
+            let op = Op::Store(record.clone());
             let known = op.apply(Some(live.record.clone()), env);
-            return self.known(record, known);
+            return self.known(&record, &known);
         }
         if self.free_slot(&record.origin) {
-            record.claim(env);
+            Rc::make_mut(&mut record).claim(env);
         }
-        let op = Op::Store(Box::new(record.clone()));
+        let op = Op::Store(record.clone());
         let (place, phase) = if durable {
             (Place::Disk, Phase::Storing(env.clocks()))
         } else {
@@ -392,11 +393,12 @@ impl Queue {
     }
 
     /// The application's key was known.
-    fn known(&mut self, new: Record, applied: Applied) {
-        match (applied.error, applied.record) {
-            (Some(error), _) => self.report(Report::Rejected(new.key, new.fingerprint, error)),
-            (None, Some(record)) => self.report(Report::Known(record)),
-            (None, None) => {}
+    fn known(&mut self, new: &Record, applied: &Applied) {
+        if let Some(error) = &applied.error {
+            let (key, print) = (new.key.clone(), new.fingerprint.clone());
+            self.report(Report::Rejected(key, print, error.clone()));
+        } else if let Some(record) = &applied.record {
+            self.report(Report::Known(record.clone()));
         }
     }
 
@@ -417,7 +419,7 @@ impl Queue {
         let fence = live.record.fence;
         if env.clocks().longest_since(asked) > GRACE {
             live.phase = Phase::Settling(fence);
-            return self.transact(Op::Settle(key, fence, Box::new(Answer::NotSent)), env);
+            return self.transact(Op::Settle(key, fence, Rc::new(Answer::NotSent)), env);
         }
         live.phase = Phase::Sending(Attempt {
             fence,
@@ -428,7 +430,7 @@ impl Queue {
                 .attempt_timeout(live.record.request.body_bytes),
             offline,
         });
-        let record = Box::new(live.record.clone());
+        let record = live.record.clone();
         self.report(Report::Attempted(record.clone()));
         self.emit(Effect::Send(record));
     }
@@ -443,7 +445,7 @@ impl Queue {
         let Some(live) = self.live.get_mut(&key).filter(|_| current) else {
             // Too late: it was given up, or timed out. A delivery is a fact all the same.
             if matches!(*answer, Answer::Response(_)) && (phase.is_some() || self.open) {
-                self.transact(Op::Settle(key, fence, answer), env);
+                self.transact(Op::Settle(key, fence, answer.into()), env);
             }
             return;
         };
@@ -460,7 +462,7 @@ impl Queue {
                 .is_some_and(|at| env.mono.saturating_sub(at) < LATELY);
         }
         live.phase = Phase::Settling(fence);
-        self.transact(Op::Settle(key, fence, answer), env);
+        self.transact(Op::Settle(key, fence, answer.into()), env);
     }
 
     fn time_out(&mut self, env: &mut Env, late: impl Fn(&Attempt, Clocks) -> bool) {
@@ -575,8 +577,8 @@ impl Queue {
 
     fn committed(&mut self, ticket: Ticket, op: Op, applied: Applied, env: &mut Env) {
         match &op {
-            Op::Store(record) => self.store_committed(record, applied.clone(), env),
-            Op::Claim(key) => self.claim_committed(key.clone(), applied.clone(), env),
+            Op::Store(record) => self.store_committed(record, &applied, env),
+            Op::Claim(key) => self.claim_committed(key, &applied, env),
             Op::Settle(key, fence, _) => self.settle_committed(key, *fence, &applied),
             Op::Cancel(_) | Op::Discard(_) => self.end_committed(&op, &applied),
             Op::Retry { key, .. } => self.retry_committed(key, &applied),
@@ -604,7 +606,7 @@ impl Queue {
         if ticket.is_multiple_of(2) {
             self.emit(Effect::Reply(
                 ticket,
-                match applied.error.clone() {
+                match applied.error {
                     Some(error) => Err(error),
                     None => Ok(Box::new(applied)),
                 },
@@ -612,7 +614,7 @@ impl Queue {
         }
     }
 
-    fn store_committed(&mut self, new: &Record, applied: Applied, env: &mut Env) {
+    fn store_committed(&mut self, new: &Record, applied: &Applied, env: &mut Env) {
         let key = new.key.clone();
         let Some(live) = self.live.get(&key) else {
             return;
@@ -624,7 +626,7 @@ impl Queue {
             if let Some(record) = &applied.record {
                 self.note_due(record);
             }
-            return self.known(new.clone(), applied);
+            return self.known(new, applied);
         }
         self.report(Report::Stored(key.clone(), true));
         if let Phase::Storing(asked) = phase {
@@ -632,30 +634,30 @@ impl Queue {
         }
     }
 
-    fn claim_committed(&mut self, key: Key, applied: Applied, env: &mut Env) {
-        let Some(live) = self.live.get_mut(&key) else {
+    fn claim_committed(&mut self, key: &Key, applied: &Applied, env: &mut Env) {
+        let Some(live) = self.live.get_mut(key) else {
             return;
         };
         let Phase::Claiming(asked) = live.phase else {
             // Cancelled meanwhile: that transaction is behind this one, and has the last word.
             return;
         };
-        let Some(record) = applied.record else {
+        let Some(record) = &applied.record else {
             self.look |= self.backlog;
-            self.live.remove(&key);
+            self.live.remove(key);
             return;
         };
-        live.record = (*record).clone();
+        live.record = record.clone();
         if applied.accepted {
-            return self.begin(key, asked, env);
+            return self.begin(key.clone(), asked, env);
         }
         self.look |= self.backlog;
         live.phase = Phase::Idle;
         if applied.settled {
-            self.settled(record, None);
+            self.settled(record.clone(), None);
         } else {
             // Somebody else has it, and its deadline is all that tells when they are gone.
-            self.note_due(&record);
+            self.note_due(record);
         }
     }
 
@@ -708,7 +710,6 @@ impl Queue {
         let Some(record) = applied.record.as_ref().filter(|_| applied.accepted) else {
             return;
         };
-        let record = &**record;
         let in_memory = self.in_memory(key);
         if record.key != *key {
             self.live.remove(key);
@@ -730,7 +731,7 @@ impl Queue {
         self.look = true;
     }
 
-    fn update(&mut self, record: &Record) {
+    fn update(&mut self, record: &Rc<Record>) {
         if let Some(live) = self.live.get_mut(&record.key) {
             live.record = record.clone();
         }
@@ -744,12 +745,12 @@ impl Queue {
         }
     }
 
-    fn waiting(&mut self, record: &Record) {
+    fn waiting(&mut self, record: &Rc<Record>) {
         self.note_due(record);
-        self.report(Report::Waiting(Box::new(record.clone())));
+        self.report(Report::Waiting(record.clone()));
     }
 
-    fn settled(&mut self, record: Box<Record>, fence: Option<u64>) {
+    fn settled(&mut self, record: Rc<Record>, fence: Option<u64>) {
         if !self.in_memory(&record.key) {
             self.live.remove(&record.key);
         }
@@ -916,7 +917,7 @@ impl Queue {
                     self.transact(Op::Reanchor(record.key.clone()), env);
                 }
             }
-            if let Some(next) = line.next.filter(Self::can_supply) {
+            if let Some(next) = line.next.filter(|next| Self::can_supply(next)) {
                 self.note_due(&next);
             }
             for record in line.due {
@@ -930,7 +931,7 @@ impl Queue {
         record.needs.is_empty()
     }
 
-    fn found_due(&mut self, record: Record, env: &mut Env) {
+    fn found_due(&mut self, record: Rc<Record>, env: &mut Env) {
         let key = record.key.clone();
         if self.is_unwritten(&key) {
             // The store has yet to hear how that attempt ended.
@@ -979,7 +980,7 @@ mod tests {
         };
         let record = Record::new("a", key.clone(), RequestHead::default(), policy, 1_000_000);
         let mut queue = Queue::new(false);
-        let record = Box::new(record);
+        let record = Rc::new(record);
         queue.handle(
             Event::Submit {
                 record,

@@ -391,7 +391,7 @@ impl Driver {
             self.held.borrow_mut().insert(key, held);
         }
         self.input(Event::Submit {
-            record: Box::new(record),
+            record: Rc::new(record),
             durable,
         });
     }
@@ -414,7 +414,7 @@ impl Driver {
             env().wall,
         );
         self.input(Event::Submit {
-            record: Box::new(record),
+            record: Rc::new(record),
             durable: false,
         });
         watch
@@ -551,7 +551,7 @@ impl Driver {
             known != key
         });
         Box::new(Applied {
-            record: Some(Box::new(record)),
+            record: Some(Rc::new(record)),
             accepted: true,
             settled: true,
             ..Applied::default()
@@ -565,7 +565,7 @@ impl Driver {
             Effect::Transact(ticket, op) => self.transact(ticket, op),
             Effect::Query => self.query(),
             Effect::BringForward => self.bring_forward(),
-            Effect::Send(record) => self.send(*record),
+            Effect::Send(record) => self.send(record),
             Effect::Abort(key, fence) => self.abort(&key, fence),
             Effect::Report(report) => self.report(report),
             Effect::Reply(ticket, reply) => {
@@ -671,7 +671,7 @@ impl Driver {
         });
     }
 
-    fn send(self: &Rc<Self>, record: Record) {
+    fn send(self: &Rc<Self>, record: Rc<Record>) {
         let (key, fence) = (record.key.clone(), record.fence);
         let Ok(controller) = AbortController::new() else {
             return;
@@ -693,12 +693,12 @@ impl Driver {
         let begun = env().mono;
         spawn(async move {
             let timeout = record.policy.attempt_timeout(record.request.body_bytes);
-            let url = record.request.url;
+            let url = &record.request.url;
             let ended = follow(
                 promise,
                 durable,
                 timeout,
-                || driver.is_blocked(&url),
+                || driver.is_blocked(url),
                 || env().mono.saturating_sub(begun),
             )
             .await;
@@ -775,12 +775,12 @@ impl Driver {
             }
             Report::Attempted(record) => {
                 let intent = self.list(&record);
-                self.notify(&Notice::Attempted(record.key, intent));
+                self.notify(&Notice::Attempted(record.key.clone(), intent));
             }
             Report::Waiting(record) => {
                 self.responses.borrow_mut().remove(&record.key);
                 let intent = self.list(&record);
-                self.notify(&Notice::Waiting(record.key, intent));
+                self.notify(&Notice::Waiting(record.key.clone(), intent));
             }
             Report::Settled(record, fence) => self.settled(&record, fence),
             Report::Removed(key) => {
@@ -877,7 +877,7 @@ impl Driver {
                 while let Ok((records, next)) = store.page(before).await {
                     let changed = records
                         .into_iter()
-                        .fold(false, |changed, record| driver.list_read(record) | changed);
+                        .fold(false, |changed, record| driver.list_read(&record) | changed);
                     if changed {
                         driver.notify(&Notice::Listed);
                     }
@@ -892,12 +892,12 @@ impl Driver {
     }
 
     /// Takes a row that was read for the list, unless this page knows it better. Returns whether anything changed.
-    fn list_read(&self, record: Record) -> bool {
+    fn list_read(&self, record: &Rc<Record>) -> bool {
         let queue = self.queue.borrow();
         let newer = queue.record(&record.key);
         let durable = !queue.in_memory(&record.key);
         match &mut *self.listing.borrow_mut() {
-            Some(listing) => listing.put(newer.unwrap_or(&record), durable).1,
+            Some(listing) => listing.put(newer.unwrap_or(record), durable).1,
             None => false,
         }
     }

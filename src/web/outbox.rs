@@ -103,7 +103,7 @@ impl Outbox {
                 may_repeat,
             })
             .await?;
-        let key = applied.record.map_or(key, |record| record.key);
+        let key = applied.record.map_or(key, |record| record.key.clone());
         let watch = self.0.watch(&key);
         watch.stored.set(Ok(Stored::Durable));
         Ok(self.submission_of(key, watch))
