@@ -1200,11 +1200,10 @@ fn deadline() -> impl Strategy<Value = Deadline> {
 prop_compose! {
     fn any_request()(
         (method, url, headers, body_bytes) in (text(), text(), pairs(), number()),
-        (mode, credentials, redirect) in (text(), text(), text()),
-        (referrer_policy, cache, integrity) in (text(), text(), text()),
+        settings in pairs(),
     ) -> RequestHead {
         RequestHead {
-            method, url, headers, mode, credentials, redirect, referrer_policy, cache, integrity, body_bytes,
+            method, url, headers, settings, body_bytes,
         }
     }
 }

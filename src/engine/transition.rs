@@ -104,7 +104,7 @@ impl Record {
                 left_out: !self.left_out.is_empty(),
                 conflicts: self.conflicts,
                 conflict_is_twin: self.conflict_is_twin,
-                redirect_is_error: self.request.redirect == "error",
+                redirect_is_error: self.request.refuses_redirects(),
                 now,
             },
         );

@@ -4,7 +4,7 @@
 //! may call back in, and what it asks for comes after what was decided before.
 
 use super::attempt::{follow, send_by};
-use super::global::{document, env, fetch, global_target, offline, warn};
+use super::global::{clocks, document, env, fetch, global_target, offline, warn};
 use super::latch::Latch;
 use super::listen::Listener;
 use super::listing::Listing;
@@ -189,7 +189,7 @@ impl Driver {
                     driver.ready.set(Stored::Durable);
                     driver.input(Event::Opened);
                     // Not urgent: the next page does it otherwise.
-                    let _ = store.forget_old(env().wall).await;
+                    let _ = store.forget_old(clocks().wall).await;
                 }
                 Err(error) => driver.in_trouble(error),
             }
@@ -300,7 +300,7 @@ impl Driver {
 
     /// Sets the one timer. Longer than a timer can wait is waited in parts.
     fn arm(self: &Rc<Self>) {
-        let deadline = self.queue.borrow().next_deadline(env().clocks());
+        let deadline = self.queue.borrow().next_deadline(clocks());
         let timer = deadline.map(|ms| {
             let driver = self.clone();
             let ms = u32::try_from(ms).unwrap_or(u32::MAX).min(i32::MAX as u32);
@@ -358,7 +358,7 @@ impl Driver {
             key.clone(),
             head,
             self.options.policy.clone(),
-            env().wall,
+            clocks().wall,
         );
         record.key_place = self.options.key_place.clone();
         let names = left_out.iter().map(|(name, _)| name.clone()).collect();
@@ -411,7 +411,7 @@ impl Driver {
             key,
             Default::default(),
             self.options.policy.clone(),
-            env().wall,
+            clocks().wall,
         );
         self.input(Event::Submit {
             record: Rc::new(record),
@@ -634,7 +634,7 @@ impl Driver {
                 let driver = driver.clone();
                 Patience::new(Box::new(move || driver.queried(Err(StorageError::Silent))))
             };
-            let due = store.due(env().wall).await;
+            let due = store.due(clocks().wall).await;
             if patience.in_time() {
                 driver.queried(due);
             }
@@ -681,7 +681,7 @@ impl Driver {
         let promise = match &self.send {
             Some(send) => send_by(send, &record, &controller.signal()),
             None => match thaw(&record, &held.left_out, &body, &controller.signal()) {
-                Ok(request) => fetch(&request),
+                Ok(init) => fetch(&record.request.url, &init),
                 Err(thrown) => js_sys::Promise::reject(&thrown),
             },
         };
@@ -690,7 +690,7 @@ impl Driver {
             .insert(key.clone(), (fence, controller));
         let driver = self.clone();
         let durable = !self.queue.borrow().in_memory(&key);
-        let begun = env().mono;
+        let begun = clocks().mono;
         spawn(async move {
             let timeout = record.policy.attempt_timeout(record.request.body_bytes);
             let url = &record.request.url;
@@ -699,7 +699,7 @@ impl Driver {
                 durable,
                 timeout,
                 || driver.is_blocked(url),
-                || env().mono.saturating_sub(begun),
+                || clocks().mono.saturating_sub(begun),
             )
             .await;
             let Some(ended) = ended else {

@@ -1,9 +1,9 @@
 //! The global scope: a window or a worker, asked by name, so that neither is taken for granted.
 
-use crate::engine::{Env, Random};
-use js_sys::Promise;
+use crate::engine::{Clocks, Env, Random};
+use js_sys::{Object, Promise};
 use wasm_bindgen::prelude::*;
-use web_sys::{EventTarget, Request};
+use web_sys::EventTarget;
 
 #[wasm_bindgen]
 extern "C" {
@@ -31,7 +31,7 @@ extern "C" {
 
     /// `fetch`, called unbound: windows and workers both have it.
     #[wasm_bindgen(js_name = fetch)]
-    pub fn fetch(request: &Request) -> Promise;
+    pub fn fetch(url: &str, init: &Object) -> Promise;
 
     #[wasm_bindgen(js_namespace = console, js_name = warn)]
     pub fn warn(text: &str);
@@ -71,11 +71,20 @@ pub fn is_https() -> bool {
         .is_some_and(|location| location.protocol() == "https:")
 }
 
-/// Both clocks and fresh randomness.
-pub fn env() -> Env {
-    Env {
+/// Both clocks.
+pub fn clocks() -> Clocks {
+    Clocks {
         wall: date_now() as u64,
         mono: performance_now() as u64,
+    }
+}
+
+/// Both clocks and fresh randomness.
+pub fn env() -> Env {
+    let Clocks { wall, mono } = clocks();
+    Env {
+        wall,
+        mono,
         random: Random::new(getrandom::u64().unwrap_or_default()),
     }
 }
