@@ -134,7 +134,7 @@ impl Op {
                 false
             }
             Op::Unstore(record) => {
-                applied.accepted = *row == **record;
+                applied.accepted = row.is_unchanged_since(record);
                 if applied.accepted {
                     applied.delete(&row.key);
                 }
@@ -217,6 +217,13 @@ impl Op {
 }
 
 impl Applied {
+    /// What came of an [`Op::Cancel`]: whether the intent is cancelled, and whether it may have been delivered all the
+    /// same.
+    pub fn cancelled(&self) -> (bool, bool) {
+        let maybe = self.record.as_ref().map(|record| record.maybe_delivered);
+        (self.accepted, maybe.unwrap_or(false))
+    }
+
     fn delete(&mut self, key: &Key) {
         self.writes.push(Write::Delete(key.clone()));
         self.writes.push(Write::DropBody(key.clone()));

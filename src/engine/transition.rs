@@ -326,6 +326,13 @@ impl Record {
         wrong
     }
 
+    /// Whether nothing became of a row since it was stored as `stored`: whatever does changes its state, its fence or its
+    /// schedule, and another submission under its key was made at another time or of other bytes.
+    pub fn is_unchanged_since(&self, stored: &Record) -> bool {
+        (self.state, self.fence, self.schedule) == (stored.state, stored.fence, stored.schedule)
+            && (self.created_at, &self.fingerprint) == (stored.created_at, &stored.fingerprint)
+    }
+
     /// Whether a person's `retry` keeps the key or needs a new one.
     ///
     /// # Errors

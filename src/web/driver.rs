@@ -93,7 +93,8 @@ impl Patience {
     }
 }
 
-type Reply = Result<Box<Applied>, Error>;
+/// What a transaction that somebody asked for came to.
+pub type Reply = Result<Box<Applied>, Error>;
 /// What is called with everything that happens.
 pub type Observe = dyn Fn(&Notice);
 

@@ -422,10 +422,10 @@ impl Store {
         let until = KeyRange::upper_bound(&Array::of1(&(now as f64).into()), None)?;
         let old = intents
             .index(FORGET)?
-            .get_all_keys(Some(Query::KeyRange(until)), Some(PAGE))?
+            .get_all(Some(Query::KeyRange(until)), Some(PAGE))?
             .await?;
-        for id in old {
-            // (Reading an index's keys gives the primary keys.)
+        for row in old {
+            let id: JsValue = Array::of2(&get(&row, "owner"), &get(&row, "key")).into();
             intents.delete(id.clone())?;
             bodies.delete(id)?;
         }
