@@ -42,21 +42,21 @@ impl Core {
         promise(async move { Ok(stored(outbox.ready().await)) })
     }
 
-    /// Submits under a key that the face minted or the application brought. `joined` is called when the request was
+    /// Submits under a key that the face minted or the application brought. `what` has the `request`, and as `named` the
+    /// headers that the caller set. `joined` is called when the request was
     /// read: from then on what is told of the key is told of this submission. Rejects with what is wrong with it;
     /// resolves with its outcome if it was given up before that.
     pub fn submit(
         &self,
         key: &str,
-        request: web_sys::Request,
-        named: Vec<String>,
+        what: JsValue,
         options: JsValue,
         joined: Function,
     ) -> Result<Promise, JsValue> {
         let options = SubmitOptions::read(&Js(options), &self.outbox.options().policy);
         let options = options.map_err(error)?;
         let key = Key::parse(key).map_err(error)?;
-        let request = Request::from_browser(request, named);
+        let request = Request::read(&Js(what));
         let has_joined = Rc::new(Cell::new(false));
         let joins = has_joined.clone();
         let submission = self.outbox.submit_as(key, request, options, move || {

@@ -9,6 +9,11 @@ use crate::engine::{Code, Error, OutboxOptions, Record, RequestHead};
 use js_sys::futures::JsFuture;
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
+#[cfg(feature = "js")]
+use {
+    super::source::Js,
+    crate::engine::{decode::Source, shape::Value},
+};
 
 /// A request to submit. Made like the argument of `fetch`; what `fetch` would refuse is refused here.
 #[derive(Debug, Clone)]
@@ -75,6 +80,19 @@ impl Request {
     /// The browser's own `Request`, unused, with the names of the headers that the caller set (lower case).
     pub fn from_browser(request: web_sys::Request, named: Vec<String>) -> Self {
         Request { request, named }
+    }
+
+    /// What the face hands over: the browser's own `Request`, unused, and the names of the headers that the caller set, in
+    /// lower case.
+    #[cfg(feature = "js")]
+    pub(crate) fn read(from: &Js) -> Self {
+        Request {
+            request: get(&from.0, "request").unchecked_into(),
+            named: from
+                .get("named")
+                .and_then(|named| Vec::read(&named))
+                .unwrap_or_default(),
+        }
     }
 }
 
