@@ -12,11 +12,9 @@ import { dist } from "./lib/paths.mjs";
  * `budget` is where this has to get to. `ceiling` is where it is: above it `npm run size` fails. A ceiling only goes down,
  * until it is the budget; raising one takes a line that says what was bought.
  */
-// 76 KiB: 74 before every look at the store had a time limit and read origins apart, so that none starves another, and before
-// what a tester found to lose an order was mended.
-const wasm = { budget: 34 * 1024, ceiling: 76 * 1024 };
-// 8 KiB: 7.75 before calls of known intents were told to nobody twice, and before bad input of a newcomer was named.
-const script = { budget: 5 * 1024, ceiling: 8 * 1024 };
+// 70 KiB: 68 before what a tester found to lose, double or misreport an order was mended.
+const wasm = { budget: 34 * 1024, ceiling: 70 * 1024 };
+const script = { budget: 5 * 1024, ceiling: 6.25 * 1024 };
 
 /** The first line is what the ten-line example of the README makes a page download. */
 const lines = [

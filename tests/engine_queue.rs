@@ -13,6 +13,7 @@ use resubmit::engine::{
     Random, Reason, Record, Report, State, Write,
 };
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A page, a clock that both of its clocks agree with, and the rows of a store.
 struct Page {
@@ -75,7 +76,7 @@ impl Page {
                 Effect::Transact(ticket, op) => self.waiting.push((ticket, op)),
                 Effect::Query => self.queries += 1,
                 Effect::BringForward => self.brought_forward += 1,
-                Effect::Send(record) => self.sent.push(*record),
+                Effect::Send(record) => self.sent.push((*record).clone()),
                 Effect::Abort(key, fence) => self.aborted.push((key, fence)),
                 Effect::Report(report) => self.reports.push(report),
                 Effect::Reply(ticket, reply) => self.replies.push((ticket, reply)),
@@ -86,11 +87,13 @@ impl Page {
     /// The store commits the oldest transaction that waits.
     fn commit(&mut self) -> Op {
         let (ticket, op) = self.waiting.remove(0);
-        let row = self.rows.get(op.key()).cloned();
+        let row = self.rows.get(op.key()).cloned().map(Rc::new);
         let applied = op.apply(row, &mut self.env());
         for write in &applied.writes {
             match write {
-                Write::Put(record) => drop(self.rows.insert(record.key.clone(), *record.clone())),
+                Write::Put(record) => {
+                    drop(self.rows.insert(record.key.clone(), (**record).clone()))
+                }
                 Write::Delete(key) => drop(self.rows.remove(key)),
                 _ => {}
             }
@@ -141,7 +144,7 @@ impl Page {
         record.created_at = self.wall();
         let key = record.key.clone();
         self.tell(Event::Submit {
-            record: Box::new(record),
+            record: Rc::new(record),
             durable,
         });
         key
@@ -682,9 +685,9 @@ fn online_ends_what_hangs_and_brings_forward_what_waits() {
     assert_eq!(page.brought_forward, 1);
     // The shell brings the rows forward, and says so.
     let op = Op::BringForward(key.clone());
-    let applied = op.apply(page.rows.get(&key).cloned(), &mut page.env());
+    let applied = op.apply(page.rows.get(&key).cloned().map(Rc::new), &mut page.env());
     page.rows
-        .insert(key.clone(), *applied.record.clone().unwrap());
+        .insert(key.clone(), (**applied.record.as_ref().unwrap()).clone());
     page.tell(Event::Committed(1, op, Box::new(applied)));
     page.tell(Event::Look);
     page.settle_down();
@@ -783,7 +786,7 @@ fn cancelled(page: &mut Page, key: &Key) -> Record {
     page.settle_down();
     let applied = page.reply(ticket).as_ref().unwrap();
     assert!(applied.accepted, "cancelled");
-    let record = *applied.record.clone().unwrap();
+    let record = (**applied.record.as_ref().unwrap()).clone();
     assert_eq!(
         (record.state, record.reason),
         (State::Cancelled, Some(Reason::Discarded))
@@ -1010,7 +1013,7 @@ fn a_transaction_that_was_given_up_and_is_committed_late_is_told() {
         page.ask(end(key.clone()));
         let (ticket, op) = page.waiting.remove(0);
         page.tell(Event::Failed(ticket, op.clone()));
-        let applied = op.apply(page.rows.remove(&key), &mut page.env());
+        let applied = op.apply(page.rows.remove(&key).map(Rc::new), &mut page.env());
         page.tell(Event::CommittedLate(op, Box::new(applied)));
         assert_eq!(page.settled(&key).len(), 1);
         page.pass(DAY);
@@ -1028,8 +1031,8 @@ fn a_transaction_that_was_given_up_and_is_committed_late_is_told() {
     page.ask(retry.clone());
     let (ticket, op) = page.waiting.remove(0);
     page.tell(Event::Failed(ticket, op.clone()));
-    let applied = Box::new(op.apply(page.rows.remove(&key), &mut page.env()));
-    let renewed = *applied.record.clone().unwrap();
+    let applied = Box::new(op.apply(page.rows.remove(&key).map(Rc::new), &mut page.env()));
+    let renewed = (**applied.record.as_ref().unwrap()).clone();
     page.rows.insert(renewed.key.clone(), renewed.clone());
     page.tell(Event::CommittedLate(op, applied));
     page.settle_down();
@@ -1058,7 +1061,7 @@ fn an_intent_that_ended_elsewhere_ends_here() {
     // Found before it was discarded elsewhere.
     let found = page.queue.record(&key).unwrap().clone();
     page.now += MINUTE;
-    page.tell(Event::Queried(lines([found], page.wall(), 16)));
+    page.tell(Event::Queried(lines([(*found).clone()], page.wall(), 16)));
     page.settle_down();
     assert_eq!(page.settled(&key)[0].state, State::Cancelled);
     assert!(page.reports.contains(&Report::Removed(key.clone())));
@@ -1076,7 +1079,7 @@ fn an_intent_that_ended_elsewhere_ends_here() {
 #[test]
 fn the_attempt_begins_before_anybody_hears_of_it() {
     let mut queue = Queue::new(false);
-    let record = Box::new(named("a", patient()));
+    let record = Rc::new(named("a", patient()));
     let mut env = env(NOW);
     queue.handle(
         Event::Submit {

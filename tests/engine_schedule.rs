@@ -15,6 +15,7 @@ use resubmit::engine::{
     Reason, Receipt, Record, RequestHead, State, Write,
 };
 use serde_json::{json, Value};
+use std::rc::Rc;
 
 fn without_jitter(policy: Policy) -> Policy {
     Policy {
@@ -667,7 +668,7 @@ fn a_claim_re_anchors_first() {
     let mut row = record(Policy::patient());
     row.schedule = Some(Deadline::after(ahead, 0));
     row.next_attempt_at = Some(ahead);
-    let applied = Op::Claim(row.key.clone()).apply(Some(row), &mut env(NOW));
+    let applied = Op::Claim(row.key.clone()).apply(Some(Rc::new(row)), &mut env(NOW));
     assert!(applied.accepted);
     let row = applied.record.unwrap();
     assert_eq!(row.state, State::Sending);
@@ -861,9 +862,9 @@ fn a_renewed_intent_begins_anew_and_says_what_it_replaces() {
         new_key: key("intent-2"),
         may_repeat: false,
     };
-    let applied = op.apply(Some(row.clone()), &mut env(now));
+    let applied = op.apply(Some(Rc::new(row.clone())), &mut env(now));
     assert!(applied.accepted);
-    let renewed = *applied.record.unwrap();
+    let renewed = applied.record.unwrap();
     assert_eq!(renewed.key, key("intent-2"));
     assert_eq!(renewed.replaces, Some(row.key.clone()));
     assert_eq!(
@@ -877,7 +878,7 @@ fn a_renewed_intent_begins_anew_and_says_what_it_replaces() {
         (renewed.maybe_delivered, renewed.key_used_at),
         (false, None)
     );
-    assert_eq!((renewed.evidence, renewed.settled_at), (None, None));
+    assert_eq!((&renewed.evidence, renewed.settled_at), (&None, None));
     assert_eq!((renewed.created_at, renewed.budget_from), (now, now));
     assert_eq!(renewed.next_attempt_at, Some(now));
     let written: Vec<String> = applied
@@ -901,7 +902,7 @@ fn a_renewed_intent_begins_anew_and_says_what_it_replaces() {
 fn a_known_key_is_the_same_submission_or_a_mistake() {
     let mut row = record(Policy::patient());
     row.fingerprint = Some("print".into());
-    let applied = Op::Store(Box::new(row.clone())).apply(None, &mut env(NOW));
+    let applied = Op::Store(Rc::new(row.clone())).apply(None, &mut env(NOW));
     assert!(applied.accepted);
     assert!(matches!(
         applied.writes.as_slice(),
@@ -910,12 +911,13 @@ fn a_known_key_is_the_same_submission_or_a_mistake() {
 
     let mut known = row.clone();
     attempt(&mut known, &status(503));
-    let applied = Op::Store(Box::new(row.clone())).apply(Some(known.clone()), &mut env(NOW));
+    let applied =
+        Op::Store(Rc::new(row.clone())).apply(Some(Rc::new(known.clone())), &mut env(NOW));
     assert!(!applied.accepted && applied.error.is_none() && applied.writes.is_empty());
     assert_eq!(applied.record.as_deref(), Some(&known));
 
     row.fingerprint = Some("other bytes".into());
-    let applied = Op::Store(Box::new(row)).apply(Some(known), &mut env(NOW));
+    let applied = Op::Store(Rc::new(row)).apply(Some(Rc::new(known)), &mut env(NOW));
     assert_eq!(applied.error.unwrap().code(), Code::KeyReused);
     assert!(applied.writes.is_empty());
 }
@@ -925,7 +927,7 @@ fn a_known_key_is_the_same_submission_or_a_mistake() {
 fn what_has_lost_its_body_is_parked() {
     let mut row = record(Policy::patient());
     row.request.body_bytes = 11;
-    let applied = Op::Spoil(row.key.clone()).apply(Some(row), &mut env(NOW));
+    let applied = Op::Spoil(row.key.clone()).apply(Some(Rc::new(row)), &mut env(NOW));
     let row = applied.record.unwrap();
     assert!(applied.settled);
     assert_eq!(
@@ -940,8 +942,8 @@ fn what_has_lost_its_body_is_parked() {
 #[test]
 fn what_was_stored_too_late_is_taken_back_only_while_it_is_as_it_was_written() {
     let row = record(Policy::patient());
-    let undo = Op::Unstore(Box::new(row.clone()));
-    let applied = undo.apply(Some(row.clone()), &mut env(NOW));
+    let undo = Op::Unstore(Rc::new(row.clone()));
+    let applied = undo.apply(Some(Rc::new(row.clone())), &mut env(NOW));
     let [deleted, dropped] = [
         Write::Delete(row.key.clone()),
         Write::DropBody(row.key.clone()),
@@ -952,7 +954,7 @@ fn what_was_stored_too_late_is_taken_back_only_while_it_is_as_it_was_written() {
     let mut claimed = row.clone();
     claimed.claim(&mut env(NOW));
     for other in [older, claimed] {
-        let applied = undo.apply(Some(other), &mut env(NOW));
+        let applied = undo.apply(Some(Rc::new(other)), &mut env(NOW));
         assert!(!applied.accepted && applied.writes.is_empty());
     }
 }
@@ -960,10 +962,10 @@ fn what_was_stored_too_late_is_taken_back_only_while_it_is_as_it_was_written() {
 #[test]
 fn a_transaction_on_a_row_that_is_gone_says_so() {
     for op in [
-        Op::Unstore(Box::new(record(Policy::patient()))),
+        Op::Unstore(Rc::new(record(Policy::patient()))),
         Op::Spoil(key("gone")),
         Op::Claim(key("gone")),
-        Op::Settle(key("gone"), 1, Box::new(status(200))),
+        Op::Settle(key("gone"), 1, Rc::new(status(200))),
         Op::Cancel(key("gone")),
         Op::Discard(key("gone")),
         Op::Forget(key("gone")),
@@ -979,12 +981,12 @@ fn a_transaction_on_a_row_that_is_gone_says_so() {
 #[test]
 fn the_body_goes_when_no_attempt_can_follow_and_not_before() {
     let drops = |op: &Op, row: &Record| {
-        let applied = op.apply(Some(row.clone()), &mut env(NOW));
+        let applied = op.apply(Some(Rc::new(row.clone())), &mut env(NOW));
         applied.writes.contains(&Write::DropBody(row.key.clone()))
     };
     let mut row = record(Policy::patient());
     row.claim(&mut env(NOW));
-    let settle = |answer: Answer| Op::Settle(row.key.clone(), 1, Box::new(answer));
+    let settle = |answer: Answer| Op::Settle(row.key.clone(), 1, Rc::new(answer));
     assert!(drops(&settle(status(201)), &row));
     assert!(drops(&Op::Cancel(row.key.clone()), &row));
     assert!(drops(&Op::Discard(row.key.clone()), &row));
@@ -1010,7 +1012,7 @@ fn a_row_is_forgotten_only_after_its_end() {
         (cancelled, true),
     ] {
         let state = row.state;
-        let applied = forget.apply(Some(row), &mut env(NOW));
+        let applied = forget.apply(Some(Rc::new(row)), &mut env(NOW));
         assert_eq!(applied.accepted, goes, "{state:?}");
         assert_eq!(applied.writes.is_empty(), !goes, "{state:?}");
     }
@@ -1018,15 +1020,15 @@ fn a_row_is_forgotten_only_after_its_end() {
 
 #[test]
 fn what_was_promised_is_written_strictly() {
-    let row = Box::new(record(Policy::patient()));
+    let row = Rc::new(record(Policy::patient()));
     let of = || key("intent-1");
     for op in [
         Op::Store(row),
         Op::Claim(of()),
-        Op::Settle(of(), 1, Box::new(status(200))),
+        Op::Settle(of(), 1, Rc::new(status(200))),
         Op::Cancel(of()),
         Op::Discard(of()),
-        Op::Unstore(Box::new(record(Policy::patient()))),
+        Op::Unstore(Rc::new(record(Policy::patient()))),
     ] {
         assert!(op.is_strict(), "{op:?}");
     }
@@ -1214,11 +1216,10 @@ fn deadline() -> impl Strategy<Value = Deadline> {
 prop_compose! {
     fn any_request()(
         (method, url, headers, body_bytes) in (text(), text(), pairs(), number()),
-        (mode, credentials, redirect) in (text(), text(), text()),
-        (referrer_policy, cache, integrity) in (text(), text(), text()),
+        settings in pairs(),
     ) -> RequestHead {
         RequestHead {
-            method, url, headers, mode, credentials, redirect, referrer_policy, cache, integrity, body_bytes,
+            method, url, headers, settings, body_bytes,
         }
     }
 }

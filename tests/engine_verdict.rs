@@ -1153,7 +1153,7 @@ fn a_left_out_header_makes_a_403_a_question_of_credentials() {
 #[test]
 fn a_redirect_that_is_an_error_parks_the_row() {
     let mut row = record(Policy::patient());
-    row.request.redirect = "error".into();
+    row.request.settings = vec![("redirect".into(), "error".into())];
     attempt(&mut row, &network_failure());
     assert_eq!(
         stands(&row),

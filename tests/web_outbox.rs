@@ -30,7 +30,7 @@ async fn assert_only_stored(outbox: &Outbox, key: &str) {
     let keys: Vec<String> = outbox
         .current_intents()
         .iter()
-        .map(|intent| intent.key.clone())
+        .map(|intent| intent.key.as_str().to_owned())
         .collect();
     assert_eq!(keys, [key]);
     outbox.discard(last.key().clone()).await.unwrap();
@@ -55,7 +55,7 @@ async fn what_is_stored_is_there_for_the_next_page() {
     until(|| !second.current_intents().is_empty()).await;
     let intents = second.current_intents();
     assert_eq!(intents.len(), 1);
-    assert_eq!(intents[0].key, submission.key().as_str());
+    assert_eq!(intents[0].key, *submission.key());
     assert!(intents[0].durable && intents[0].attempt >= 1);
     assert_eq!(intents[0].method, "POST");
     second.discard(submission.key().clone()).await.unwrap();
@@ -287,7 +287,7 @@ async fn the_stream_of_intents_yields_now_and_at_every_change() {
         lists.push(list);
     }
     assert!(lists[0].is_empty());
-    assert_eq!(lists[1][0].key, "stream-1");
+    assert_eq!(lists[1][0].key.as_str(), "stream-1");
     assert_ne!(lists[3][0], lists[1][0]);
     submission.cancel().await.unwrap();
     let last = poll_fn(|context| intents.as_mut().poll_next(context))

@@ -9,6 +9,7 @@ use resubmit::engine::{
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
 
 /// 14 November 2023: when the sale opens.
 const OPENS: Wall = 1_700_000_000_000;
@@ -53,7 +54,7 @@ enum Happening {
 
 struct Browser {
     queue: Queue,
-    row: Option<Record>,
+    row: Option<Rc<Record>>,
     has_network: bool,
     backoff: Backoff,
     tick_at: Option<Millis>,
@@ -125,7 +126,7 @@ impl World {
         match happening {
             Happening::Press => {
                 self.tell(who, Event::Opened);
-                let record = Box::new(self.intent(who));
+                let record = Rc::new(self.intent(who));
                 let durable = true;
                 self.tell(who, Event::Submit { record, durable });
             }
@@ -272,13 +273,14 @@ impl World {
         let mut row = browser.row.take();
         if let (Op::Settle(..), Some(row), true) = (op, &mut row, foil) {
             // What the engine cannot draw it is handed: a policy of one delay, and no jitter on it.
+            let row = Rc::make_mut(row);
             let retry = row.spent.saturating_sub(1);
             row.policy.delays_ms = vec![browser.backoff.delay(retry, &mut env.random)];
             row.policy.jitter = Jitter::None;
         }
         let applied = op.apply(row, &mut env);
         // (Nothing here deletes a row.)
-        browser.row = applied.record.as_deref().cloned();
+        browser.row = applied.record.clone();
         match &browser.row {
             Some(row) if applied.settled && row.state == State::Delivered => {
                 self.outcome.delivered_at.push(self.now);
@@ -302,7 +304,7 @@ fn clocks(now: Millis) -> Clocks {
 }
 
 /// What the store finds: one line, if its row waits.
-fn due(row: Option<&Record>, now: Wall) -> Due {
+fn due(row: Option<&Rc<Record>>, now: Wall) -> Due {
     let Some((row, at)) = row.and_then(|row| Some((row, row.next_attempt_at?))) else {
         return Due::new();
     };

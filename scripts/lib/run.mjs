@@ -8,6 +8,7 @@ import { root } from "./paths.mjs";
  * @property {Record<string, string | undefined>} [env] added to this process's own
  * @property {string} [cwd]
  * @property {(line: string) => void} [onLine] sees each line of stdout, which is passed on as well
+ * @property {boolean} [quiet] passes nothing on to stdout
  * @property {string} [remedy] what to do when it fails
  */
 
@@ -18,14 +19,14 @@ import { root } from "./paths.mjs";
  * @param {RunOptions} [options]
  * @returns {Promise<void>}
  */
-export function run(command, args, { env, cwd = root, onLine, remedy } = {}) {
+export function run(command, args, { env, cwd = root, onLine, quiet, remedy } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
       env: { ...process.env, ...env },
       stdio: ["ignore", onLine ? "pipe" : "inherit", "inherit"],
     });
-    if (onLine && child.stdout) tee(child.stdout, onLine);
+    if (onLine && child.stdout) tee(child.stdout, onLine, quiet);
     child.on("error", (error) => reject(new Failure(`${command} could not be started: ${error.message}`, remedy)));
     // "close" comes after the last line was read, "exit" may come before.
     child.on("close", (code, signal) => {
@@ -38,12 +39,13 @@ export function run(command, args, { env, cwd = root, onLine, remedy } = {}) {
 /**
  * @param {import("node:stream").Readable} stream
  * @param {(line: string) => void} onLine
+ * @param {boolean} [quiet]
  */
-function tee(stream, onLine) {
+function tee(stream, onLine, quiet) {
   let rest = "";
   stream.setEncoding("utf8");
   stream.on("data", (/** @type {string} */ chunk) => {
-    process.stdout.write(chunk);
+    if (!quiet) process.stdout.write(chunk);
     const lines = (rest + chunk).split("\n");
     rest = lines.pop() ?? "";
     lines.forEach(onLine);

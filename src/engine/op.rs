@@ -9,20 +9,21 @@ use super::key::Key;
 use super::record::{Record, State};
 use super::transition::Claim;
 use super::verdict::Answer;
+use std::rc::Rc;
 
 /// One transaction on one row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     /// Writes a new intent with its body, already claimed if it goes out at once.
-    Store(Box<Record>),
+    Store(Rc<Record>),
     /// Takes back an [`Op::Store`] that was not answered in time, if the row is still as that wrote it.
-    Unstore(Box<Record>),
+    Unstore(Rc<Record>),
     /// Takes it for one attempt.
     Claim(Key),
     /// Parks it: its body is not what was stored, and nothing else may be sent under its key.
     Spoil(Key),
     /// Ends the attempt of that fence.
-    Settle(Key, u64, Box<Answer>),
+    Settle(Key, u64, Rc<Answer>),
     /// Gives it up.
     Cancel(Key),
     /// A person's fresh intent, under the same key or the one given.
@@ -48,7 +49,7 @@ pub enum Op {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
     /// The row.
-    Put(Box<Record>),
+    Put(Rc<Record>),
     /// The body that came with the new intent.
     PutBody(Key),
     /// A copy of a body under another key.
@@ -63,7 +64,7 @@ pub enum Write {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Applied {
     /// The row as it is now (after a [`Op::Discard`]: as it was last).
-    pub record: Option<Box<Record>>,
+    pub record: Option<Rc<Record>>,
     /// Whether what was asked was done.
     pub accepted: bool,
     /// Whether this transaction is the one that settled the intent.
@@ -98,10 +99,10 @@ impl Op {
     }
 
     /// What it comes to for the row that is there.
-    pub fn apply(&self, row: Option<Record>, env: &mut Env) -> Applied {
+    pub fn apply(&self, row: Option<Rc<Record>>, env: &mut Env) -> Applied {
         let mut applied = Applied::default();
         match (self, row) {
-            (_, Some(row)) => self.change(Box::new(row), env, &mut applied),
+            (_, Some(row)) => self.change(row, env, &mut applied),
             (Op::Store(record), None) => {
                 applied.accepted = true;
                 applied.writes.push(Write::PutBody(record.key.clone()));
@@ -119,7 +120,8 @@ impl Op {
         applied
     }
 
-    fn change(&self, mut row: Box<Record>, env: &mut Env, applied: &mut Applied) {
+    fn change(&self, mut shared: Rc<Record>, env: &mut Env, applied: &mut Applied) {
+        let row = Rc::make_mut(&mut shared);
         let now = env.wall;
         let before = row.state;
         let changed = match self {
@@ -135,7 +137,7 @@ impl Op {
                 false
             }
             Op::Unstore(record) => {
-                applied.accepted = row == *record;
+                applied.accepted = row.is_unchanged_since(record);
                 if applied.accepted {
                     applied.delete(&row.key);
                 }
@@ -175,7 +177,7 @@ impl Op {
                 Ok(needed) => {
                     applied.accepted = true;
                     if needed {
-                        let renewed = Box::new(row.renewed(new_key.clone(), now));
+                        let renewed = Rc::new(row.renewed(new_key.clone(), now));
                         let copy = Write::CopyBody(row.key.clone(), new_key.clone());
                         applied.writes.push(copy);
                         applied.writes.push(Write::Put(renewed.clone()));
@@ -212,16 +214,23 @@ impl Op {
         };
         if changed {
             applied.settled = row.state != before && row.state.is_settled();
-            applied.writes.push(Write::Put(row.clone()));
-            if row.state.is_over() {
-                applied.writes.push(Write::DropBody(row.key.clone()));
+            applied.writes.push(Write::Put(shared.clone()));
+            if shared.state.is_over() {
+                applied.writes.push(Write::DropBody(shared.key.clone()));
             }
         }
-        applied.record = Some(row);
+        applied.record = Some(shared);
     }
 }
 
 impl Applied {
+    /// What came of an [`Op::Cancel`]: whether the intent is cancelled, and whether it may have been delivered all the
+    /// same.
+    pub fn cancelled(&self) -> (bool, bool) {
+        let maybe = self.record.as_ref().map(|record| record.maybe_delivered);
+        (self.accepted, maybe.unwrap_or(false))
+    }
+
     fn delete(&mut self, key: &Key) {
         self.writes.push(Write::Delete(key.clone()));
         self.writes.push(Write::DropBody(key.clone()));

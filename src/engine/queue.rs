@@ -13,6 +13,7 @@ use super::table::Table;
 use super::transition::GRACE;
 use super::verdict::{Answer, Failure};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// How many attempts of one page may run at once to one origin: more would only queue in the browser.
 pub const PER_ORIGIN: usize = 4;
@@ -35,7 +36,7 @@ pub enum Event {
     /// A person submits. `durable`: through the store; otherwise from this page's memory alone.
     Submit {
         /// The intent.
-        record: Box<Record>,
+        record: Rc<Record>,
         /// Whether it goes through the store.
         durable: bool,
     },
@@ -75,11 +76,11 @@ pub type Due = Vec<Line>;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Line {
     /// Rows that are due, earliest first, up to a limit.
-    pub due: Vec<Record>,
+    pub due: Vec<Rc<Record>>,
     /// The earliest row that is not due.
-    pub next: Option<Record>,
+    pub next: Option<Rc<Record>>,
     /// The row with the furthest deadline. If a clock was ahead when it was written, it shows here.
-    pub last: Option<Record>,
+    pub last: Option<Rc<Record>>,
 }
 
 /// What to do.
@@ -92,7 +93,7 @@ pub enum Effect {
     /// Bring forward what waits in the store, a transaction per row ([`Op::BringForward`]), then [`Event::Look`].
     BringForward,
     /// Call `fetch` now, in this task; answer with [`Event::Answered`].
-    Send(Box<Record>),
+    Send(Rc<Record>),
     /// Abort the attempt of that fence.
     Abort(Key, u64),
     /// Tell who listens.
@@ -107,17 +108,17 @@ pub enum Report {
     /// It is known whether the intent is on the disk.
     Stored(Key, bool),
     /// The application's key was known: the submission is this one.
-    Known(Box<Record>),
+    Known(Rc<Record>),
     /// It could not be submitted; nothing was stored or sent.
     ///
     /// The print is that of the request: others under the same key may be well.
     Rejected(Key, Option<String>, Error),
     /// An attempt began.
-    Attempted(Box<Record>),
+    Attempted(Rc<Record>),
     /// The intent waits for its next attempt.
-    Waiting(Box<Record>),
+    Waiting(Rc<Record>),
     /// The intent settled. `fence`: of the attempt whose answer settled it.
-    Settled(Box<Record>, Option<u64>),
+    Settled(Rc<Record>, Option<u64>),
     /// A person's retry needed a new key, the second, of an intent made at that moment: what this page holds goes with
     /// it, before anything else is done.
     Renewed(Key, Key, Wall),
@@ -128,7 +129,7 @@ pub enum Report {
 /// What this page does with an intent.
 #[derive(Debug)]
 struct Live {
-    record: Record,
+    record: Rc<Record>,
     place: Place,
     phase: Phase,
     /// Whether this page submitted it or made an attempt: then it tells how it ended, wherever that was.
@@ -196,7 +197,7 @@ struct Unwritten {
     /// The transaction that tries again, while it runs.
     ticket: Option<Ticket>,
     /// The row, if the verdict settled it.
-    settled: Option<Box<Record>>,
+    settled: Option<Rc<Record>>,
 }
 
 impl Default for Queue {
@@ -233,7 +234,7 @@ impl Queue {
     }
 
     /// The intent, if this page holds it.
-    pub fn record(&self, key: &Key) -> Option<&Record> {
+    pub fn record(&self, key: &Key) -> Option<&Rc<Record>> {
         self.live.get(key).map(|live| &live.record)
     }
 
@@ -251,7 +252,7 @@ impl Queue {
     }
 
     /// The intents that live in this page's memory alone.
-    pub fn memory(&self) -> impl Iterator<Item = &Record> {
+    pub fn memory(&self) -> impl Iterator<Item = &Rc<Record>> {
         self.live
             .values()
             .filter(|live| live.place == Place::Memory)
@@ -309,7 +310,7 @@ impl Queue {
             self.reconnect(env);
         }
         match event {
-            Event::Submit { record, durable } => self.submit(*record, durable, env),
+            Event::Submit { record, durable } => self.submit(record, durable, env),
             Event::Opened => {
                 self.open = true;
                 self.look = true;
@@ -363,17 +364,17 @@ impl Queue {
 
     // Submitting
 
-    fn submit(&mut self, mut record: Record, durable: bool, env: &mut Env) {
+    fn submit(&mut self, mut record: Rc<Record>, durable: bool, env: &mut Env) {
         let key = record.key.clone();
         if let Some(live) = self.live.get(&key) {
-            let op = Op::Store(Box::new(record.clone()));
+            let op = Op::Store(record.clone());
             let known = op.apply(Some(live.record.clone()), env);
-            return self.known(record, known);
+            return self.known(&record, &known);
         }
         if self.free_slot(&record.origin) {
-            record.claim(env);
+            Rc::make_mut(&mut record).claim(env);
         }
-        let op = Op::Store(Box::new(record.clone()));
+        let op = Op::Store(record.clone());
         let (place, phase) = if durable {
             (Place::Disk, Phase::Storing(env.clocks()))
         } else {
@@ -407,11 +408,12 @@ impl Queue {
     }
 
     /// The application's key was known.
-    fn known(&mut self, new: Record, applied: Applied) {
-        match (applied.error, applied.record) {
-            (Some(error), _) => self.report(Report::Rejected(new.key, new.fingerprint, error)),
-            (None, Some(record)) => self.report(Report::Known(record)),
-            (None, None) => {}
+    fn known(&mut self, new: &Record, applied: &Applied) {
+        if let Some(error) = &applied.error {
+            let (key, print) = (new.key.clone(), new.fingerprint.clone());
+            self.report(Report::Rejected(key, print, error.clone()));
+        } else if let Some(record) = &applied.record {
+            self.report(Report::Known(record.clone()));
         }
     }
 
@@ -433,7 +435,7 @@ impl Queue {
         live.ours = true;
         if env.clocks().longest_since(asked) > GRACE {
             live.phase = Phase::Settling(fence);
-            return self.transact(Op::Settle(key, fence, Box::new(Answer::NotSent)), env);
+            return self.transact(Op::Settle(key, fence, Rc::new(Answer::NotSent)), env);
         }
         live.phase = Phase::Sending(Attempt {
             fence,
@@ -444,7 +446,7 @@ impl Queue {
                 .attempt_timeout(live.record.request.body_bytes),
             offline,
         });
-        let record = Box::new(live.record.clone());
+        let record = live.record.clone();
         // Sent first: who listens may take as long as it likes.
         self.emit(Effect::Send(record.clone()));
         self.report(Report::Attempted(record));
@@ -460,7 +462,7 @@ impl Queue {
         let Some(live) = self.live.get_mut(&key).filter(|_| current) else {
             // Too late: it was given up, or timed out. A delivery is a fact all the same.
             if matches!(*answer, Answer::Response(_)) && (phase.is_some() || self.open) {
-                self.transact(Op::Settle(key, fence, answer), env);
+                self.transact(Op::Settle(key, fence, answer.into()), env);
             }
             return;
         };
@@ -477,7 +479,7 @@ impl Queue {
                 .is_some_and(|at| env.mono.saturating_sub(at) < LATELY);
         }
         live.phase = Phase::Settling(fence);
-        self.transact(Op::Settle(key, fence, answer), env);
+        self.transact(Op::Settle(key, fence, answer.into()), env);
     }
 
     fn time_out(&mut self, env: &mut Env, late: impl Fn(&Attempt, Clocks) -> bool) {
@@ -604,8 +606,8 @@ impl Queue {
 
     fn committed(&mut self, ticket: Ticket, op: Op, applied: Applied, env: &mut Env) {
         match &op {
-            Op::Store(record) => self.store_committed(record, applied.clone(), env),
-            Op::Claim(key) => self.claim_committed(key.clone(), applied.clone(), env),
+            Op::Store(record) => self.store_committed(record, &applied, env),
+            Op::Claim(key) => self.claim_committed(key, &applied, env),
             Op::Settle(key, fence, _) => self.settle_committed(&op, key, *fence, &applied, env),
             Op::Cancel(_) | Op::Discard(_) => self.end_committed(&op, &applied),
             Op::Retry { key, .. } => self.retry_committed(key, &applied),
@@ -633,7 +635,7 @@ impl Queue {
         if ticket.is_multiple_of(2) {
             self.emit(Effect::Reply(
                 ticket,
-                match applied.error.clone() {
+                match applied.error {
                     Some(error) => Err(error),
                     None => Ok(Box::new(applied)),
                 },
@@ -641,7 +643,7 @@ impl Queue {
         }
     }
 
-    fn store_committed(&mut self, new: &Record, applied: Applied, env: &mut Env) {
+    fn store_committed(&mut self, new: &Record, applied: &Applied, env: &mut Env) {
         let key = new.key.clone();
         let Some(live) = self.live.get(&key) else {
             return;
@@ -653,7 +655,7 @@ impl Queue {
             if let Some(record) = &applied.record {
                 self.note_due(record);
             }
-            return self.known(new.clone(), applied);
+            return self.known(new, applied);
         }
         self.report(Report::Stored(key.clone(), true));
         if let Phase::Storing(asked) = phase {
@@ -661,32 +663,32 @@ impl Queue {
         }
     }
 
-    fn claim_committed(&mut self, key: Key, applied: Applied, env: &mut Env) {
-        let Some(live) = self.live.get_mut(&key) else {
+    fn claim_committed(&mut self, key: &Key, applied: &Applied, env: &mut Env) {
+        let Some(live) = self.live.get_mut(key) else {
             return;
         };
         let Phase::Claiming(asked) = live.phase else {
             // Cancelled meanwhile: that transaction is behind this one, and has the last word.
             return;
         };
-        let Some(record) = applied.record else {
+        let Some(record) = &applied.record else {
             self.look |= self.backlog;
-            return self.gone(key, env);
+            return self.gone(key.clone(), env);
         };
-        live.record = (*record).clone();
+        live.record = record.clone();
         if applied.accepted {
-            return self.begin(key, asked, env);
+            return self.begin(key.clone(), asked, env);
         }
         self.look |= self.backlog;
         live.phase = Phase::Idle;
         if applied.settled || record.state.is_settled() && live.ours {
-            self.settled(record, None);
+            self.settled(record.clone(), None);
         } else if record.state.is_settled() {
             // It ended elsewhere, or was found before it ended here.
-            self.live.remove(&key);
+            self.live.remove(key);
         } else {
             // Somebody else has it, and its deadline is all that tells when they are gone.
-            self.note_due(&record);
+            self.note_due(record);
         }
     }
 
@@ -696,8 +698,8 @@ impl Queue {
             return;
         };
         if live.ours {
-            live.record.cancel(env.wall);
-            self.settled(Box::new(live.record), None);
+            Rc::make_mut(&mut live.record).cancel(env.wall);
+            self.settled(live.record, None);
             self.report(Report::Removed(key));
         }
     }
@@ -722,10 +724,10 @@ impl Queue {
             if let Some(live) = self.live.get_mut(key).filter(|_| ours) {
                 let applied = op.apply(Some(live.record.clone()), env);
                 match applied.record.filter(|_| applied.settled) {
-                    Some(record) => live.record = *record,
+                    Some(record) => live.record = record,
                     None => return self.gone(key.clone(), env),
                 }
-                let record = Box::new(live.record.clone());
+                let record = live.record.clone();
                 self.settled(record, Some(fence));
             }
             return;
@@ -764,7 +766,6 @@ impl Queue {
         let Some(record) = applied.record.as_ref().filter(|_| applied.accepted) else {
             return;
         };
-        let record = &**record;
         let in_memory = self.in_memory(key);
         let place = if in_memory {
             Place::Memory
@@ -795,7 +796,7 @@ impl Queue {
         self.look = true;
     }
 
-    fn update(&mut self, record: &Record) {
+    fn update(&mut self, record: &Rc<Record>) {
         if let Some(live) = self.live.get_mut(&record.key) {
             live.record = record.clone();
         }
@@ -809,12 +810,12 @@ impl Queue {
         }
     }
 
-    fn waiting(&mut self, record: &Record) {
+    fn waiting(&mut self, record: &Rc<Record>) {
         self.note_due(record);
-        self.report(Report::Waiting(Box::new(record.clone())));
+        self.report(Report::Waiting(record.clone()));
     }
 
-    fn settled(&mut self, record: Box<Record>, fence: Option<u64>) {
+    fn settled(&mut self, record: Rc<Record>, fence: Option<u64>) {
         // What this page alone can send stays with it for as long as a person may retry it.
         let kept = !record.needs.is_empty() && !record.state.is_over();
         if !self.in_memory(&record.key) && !kept {
@@ -985,7 +986,7 @@ impl Queue {
                     self.transact(Op::Reanchor(record.key.clone()), env);
                 }
             }
-            if let Some(next) = line.next.filter(Self::can_supply) {
+            if let Some(next) = line.next.filter(|next| Self::can_supply(next)) {
                 self.note_due(&next);
             }
             for record in line.due {
@@ -999,7 +1000,7 @@ impl Queue {
         record.needs.is_empty()
     }
 
-    fn found_due(&mut self, record: Record, env: &mut Env) {
+    fn found_due(&mut self, record: Rc<Record>, env: &mut Env) {
         let key = record.key.clone();
         if self.is_unwritten(&key) {
             // The store has yet to hear how that attempt ended.
@@ -1049,7 +1050,7 @@ mod tests {
         };
         let record = Record::new("a", key.clone(), RequestHead::default(), policy, 1_000_000);
         let mut queue = Queue::new(false);
-        let record = Box::new(record);
+        let record = Rc::new(record);
         queue.handle(
             Event::Submit {
                 record,

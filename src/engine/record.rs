@@ -166,18 +166,9 @@ pub struct RequestHead {
     pub url: String,
     /// The headers that may be stored, in order, names in lower case. The exact `content-type` is among them.
     pub headers: Vec<(String, String)>,
-    /// `Request.mode`, and so on for those below. Empty: the default.
-    pub mode: String,
-    /// `Request.credentials`.
-    pub credentials: String,
-    /// `Request.redirect`.
-    pub redirect: String,
-    /// `Request.referrerPolicy`.
-    pub referrer_policy: String,
-    /// `Request.cache`.
-    pub cache: String,
-    /// `Request.integrity`.
-    pub integrity: String,
+    /// What else `fetch` is to be told: `mode`, `credentials`, `redirect`, `referrerPolicy`, `cache` and `integrity`, by
+    /// these names, where they are not the default.
+    pub settings: Vec<(String, String)>,
     /// The length of the body in bytes.
     pub body_bytes: u64,
 }
@@ -303,6 +294,14 @@ pub struct Record {
     pub settled_at: Option<Wall>,
     /// When what is kept of a settled row is to go.
     pub forget_at: Option<Wall>,
+}
+
+impl RequestHead {
+    /// Whether a redirect is an error to `fetch`.
+    pub fn refuses_redirects(&self) -> bool {
+        let mut settings = self.settings.iter();
+        settings.any(|(name, value)| name == "redirect" && value == "error")
+    }
 }
 
 impl Record {
@@ -489,12 +488,7 @@ impl Shape for RequestHead {
         visitor.field("method", &mut self.method);
         visitor.field("url", &mut self.url);
         visitor.field("headers", &mut self.headers);
-        visitor.field("mode", &mut self.mode);
-        visitor.field("credentials", &mut self.credentials);
-        visitor.field("redirect", &mut self.redirect);
-        visitor.field("referrerPolicy", &mut self.referrer_policy);
-        visitor.field("cache", &mut self.cache);
-        visitor.field("integrity", &mut self.integrity);
+        visitor.field("settings", &mut self.settings);
         visitor.field("bodyBytes", &mut self.body_bytes);
     }
 }

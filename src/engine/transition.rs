@@ -104,7 +104,7 @@ impl Record {
                 left_out: !self.left_out.is_empty(),
                 conflicts: self.conflicts,
                 conflict_is_twin: self.conflict_is_twin,
-                redirect_is_error: self.request.redirect == "error",
+                redirect_is_error: self.request.refuses_redirects(),
                 now,
             },
         );
@@ -331,6 +331,13 @@ impl Record {
             self.anchor(now);
         }
         wrong
+    }
+
+    /// Whether nothing became of a row since it was stored as `stored`: whatever does changes its state, its fence or its
+    /// schedule, and another submission under its key was made at another time or of other bytes.
+    pub fn is_unchanged_since(&self, stored: &Record) -> bool {
+        (self.state, self.fence, self.schedule) == (stored.state, stored.fence, stored.schedule)
+            && (self.created_at, &self.fingerprint) == (stored.created_at, &stored.fingerprint)
     }
 
     /// Whether a person's `retry` keeps the key or needs a new one.

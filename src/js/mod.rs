@@ -2,8 +2,8 @@
 
 mod view;
 
-use crate::engine::{Code, Error, Key, OutboxOptions, Policy, SubmitOptions};
-use crate::web::{mint, promise, Js, Outbox, Request, RetryLoop};
+use crate::engine::{Code, Error, Key, Op, OutboxOptions, Policy, SubmitOptions};
+use crate::web::{acknowledged, mint, promise, Js, Outbox, Reply, Request, RetryLoop};
 use crate::{Notice, Observer};
 use js_sys::{Array, Function, Promise};
 use std::cell::{Cell, RefCell};
@@ -42,21 +42,21 @@ impl Core {
         promise(async move { Ok(stored(outbox.ready().await)) })
     }
 
-    /// Submits under a key that the face minted or the application brought. `joins` is called when the request was
-    /// read, and says whether it is wanted still: from then on what is told of the key is told of this submission.
-    /// Rejects with what is wrong with it; resolves with its outcome if it was given up before that.
+    /// Submits under a key that the face minted or the application brought. `what` has the `request`, and as `named` the
+    /// headers that the caller set. `joins` is called when the request was read, and says whether it is wanted still:
+    /// from then on what is told of the key is told of this submission. Rejects with what is wrong with it; resolves
+    /// with its outcome if it was given up before that.
     pub fn submit(
         &self,
         key: &str,
-        request: web_sys::Request,
-        named: Vec<String>,
+        what: JsValue,
         options: JsValue,
         joins: Function,
     ) -> Result<Promise, JsValue> {
         let options = SubmitOptions::read(&Js(options), &self.outbox.options().policy);
         let options = options.map_err(error)?;
         let key = Key::parse(key).map_err(error)?;
-        let request = Request::from_browser(request, named);
+        let request = Request::read(&Js(what));
         let has_joined = Rc::new(Cell::new(false));
         let joined = has_joined.clone();
         let submission = self.outbox.submit_as(key, request, options, move || {
@@ -88,37 +88,36 @@ impl Core {
 
     /// Gives an intent up; resolves with `{ cancelled, maybeDelivered }`.
     pub fn cancel(&self, key: &str) -> Result<Promise, JsValue> {
-        let submission = self.outbox.handle(known(key)?);
-        Ok(promise(async move {
-            submission.cancel().await.map(cancelled).map_err(error)
+        Ok(self.ask(Op::Cancel(known(key)?), |done| {
+            done.map(|applied| cancelled(applied.cancelled()))
         }))
     }
 
     /// A person's fresh intent; resolves with its key.
     pub fn retry(&self, key: &str, may_repeat: bool) -> Result<Promise, JsValue> {
-        let (outbox, key) = (self.outbox.clone(), known(key)?);
-        Ok(promise(async move {
-            let submission = outbox.retry(key, may_repeat).await.map_err(error)?;
-            Ok(text(submission.key().as_str()))
+        let op = Op::Retry {
+            key: known(key)?,
+            new_key: mint().map_err(error)?,
+            may_repeat,
+        };
+        Ok(self.ask(op, |done| {
+            done.map(|applied| {
+                let key = applied.record.map(|record| text(record.key.as_str()));
+                key.unwrap_or(JsValue::UNDEFINED)
+            })
         }))
     }
 
     /// Deletes an intent.
     pub fn discard(&self, key: &str) -> Result<Promise, JsValue> {
-        let (outbox, key) = (self.outbox.clone(), known(key)?);
-        Ok(promise(async move {
-            outbox.discard(key).await.map_err(error)?;
-            Ok(JsValue::UNDEFINED)
-        }))
+        let op = Op::Discard(known(key)?);
+        Ok(self.ask(op, |done| done.map(|_| JsValue::UNDEFINED)))
     }
 
     /// Deletes what is kept of an intent that has ended.
     pub fn acknowledge(&self, key: &str) -> Result<Promise, JsValue> {
-        let (outbox, key) = (self.outbox.clone(), known(key)?);
-        Ok(promise(async move {
-            outbox.acknowledge(key).await.map_err(error)?;
-            Ok(JsValue::UNDEFINED)
-        }))
+        let op = Op::Forget(known(key)?);
+        Ok(self.ask(op, |done| acknowledged(done).map(|()| JsValue::UNDEFINED)))
     }
 
     /// This owner's intents as far as they were read.
@@ -135,6 +134,14 @@ impl Core {
     /// Ends this page's part.
     pub fn close(&self) {
         self.outbox.close();
+    }
+}
+
+impl Core {
+    /// Has the outbox do something; resolves with what its end is to JavaScript.
+    fn ask(&self, op: Op, end: fn(Reply) -> Result<JsValue, Error>) -> Promise {
+        let outbox = self.outbox.clone();
+        promise(async move { end(outbox.ask(op).await).map_err(error) })
     }
 }
 

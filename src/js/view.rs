@@ -6,7 +6,8 @@ use crate::engine::{Error, Intent, Key};
 use crate::web::{json_parse, set, Js};
 use crate::{Outcome, Status, Stored};
 use js_sys::{Array, Object};
-use serde::Serialize;
+use serde::{Serialize, Serializer as _};
+use serde_wasm_bindgen::Serializer;
 use std::rc::Rc;
 use wasm_bindgen::JsValue;
 
@@ -15,56 +16,49 @@ pub fn text(text: &str) -> JsValue {
     JsValue::from_str(text)
 }
 
+/// What a plain object can have here.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Field<'a> {
+    Flag(bool),
+    Text(&'a str),
+}
+
+/// A plain object. (Of a map: for a struct serde-wasm-bindgen keeps the names of the fields, in a hash table.)
+fn plain(fields: &[(&str, Field<'_>)]) -> JsValue {
+    let fields = fields.iter().map(|(name, field)| (*name, field));
+    Serializer::new()
+        .serialize_maps_as_objects(true)
+        .collect_map(fields)
+        // Booleans and strings: there is nothing that could fail.
+        .unwrap_or(JsValue::NULL)
+}
+
 /// An error, as `{ code, message }`; the face makes a `ResubmitError` of it.
 pub fn error(error: Error) -> JsValue {
-    #[derive(Serialize)]
-    struct View<'a> {
-        code: &'static str,
-        message: &'a str,
-    }
-    plain(&View {
-        code: error.code().as_str(),
-        message: error.message(),
-    })
+    plain(&[
+        ("code", Field::Text(error.code().as_str())),
+        ("message", Field::Text(error.message())),
+    ])
 }
 
 /// `Stored` of the JavaScript API.
 pub fn stored(stored: Stored) -> JsValue {
-    #[derive(Serialize)]
-    struct View {
-        durable: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<&'static str>,
+    match stored {
+        Stored::Durable => plain(&[("durable", Field::Flag(true))]),
+        Stored::NotDurable(reason) => plain(&[
+            ("durable", Field::Flag(false)),
+            ("reason", Field::Text(reason)),
+        ]),
     }
-    plain(&match stored {
-        Stored::Durable => View {
-            durable: true,
-            reason: None,
-        },
-        Stored::NotDurable(reason) => View {
-            durable: false,
-            reason: Some(reason),
-        },
-    })
 }
 
 /// `Cancelled` of the JavaScript API.
 pub fn cancelled((cancelled, maybe_delivered): (bool, bool)) -> JsValue {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct View {
-        cancelled: bool,
-        maybe_delivered: bool,
-    }
-    plain(&View {
-        cancelled,
-        maybe_delivered,
-    })
-}
-
-fn plain(view: &impl Serialize) -> JsValue {
-    // Booleans and strings: there is nothing that could fail.
-    serde_wasm_bindgen::to_value(view).unwrap_or(JsValue::NULL)
+    plain(&[
+        ("cancelled", Field::Flag(cancelled)),
+        ("maybeDelivered", Field::Flag(maybe_delivered)),
+    ])
 }
 
 /// `Outcome` of the JavaScript API.

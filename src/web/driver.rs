@@ -4,7 +4,7 @@
 //! may call back in, and what it asks for comes after what was decided before.
 
 use super::attempt::{follow, send_by, Ended};
-use super::global::{document, env, fetch, global_target, offline, warn};
+use super::global::{clocks, document, env, fetch, global_target, offline, warn};
 use super::latch::Latch;
 use super::listen::Listener;
 use super::listing::Listing;
@@ -95,7 +95,8 @@ impl Patience {
     }
 }
 
-type Reply = Result<Box<Applied>, Error>;
+/// What a transaction that somebody asked for came to.
+pub type Reply = Result<Box<Applied>, Error>;
 /// What is called with everything that happens.
 pub type Observe = dyn Fn(&Notice);
 
@@ -197,7 +198,7 @@ impl Driver {
                     driver.ready.set(Stored::Durable);
                     driver.input(Event::Opened);
                     // Not urgent: the next page does it otherwise.
-                    let _ = store.forget_old(env().wall).await;
+                    let _ = store.forget_old(clocks().wall).await;
                 }
                 Err(error) => driver.in_trouble(error),
             }
@@ -314,7 +315,7 @@ impl Driver {
 
     /// Sets the one timer. Longer than a timer can wait is waited in parts.
     fn arm(self: &Rc<Self>) {
-        let deadline = self.queue.borrow().next_deadline(env().clocks());
+        let deadline = self.queue.borrow().next_deadline(clocks());
         let timer = deadline.map(|ms| {
             let driver = self.clone();
             let ms = u32::try_from(ms).unwrap_or(u32::MAX).min(i32::MAX as u32);
@@ -375,7 +376,7 @@ impl Driver {
             key.clone(),
             head,
             self.options.policy.clone(),
-            env().wall,
+            clocks().wall,
         );
         record.key_place = self.options.key_place.clone();
         record.fence = fresh_fence();
@@ -410,7 +411,7 @@ impl Driver {
             self.held.borrow_mut().insert(key, held);
         }
         self.input(Event::Submit {
-            record: Box::new(record),
+            record: Rc::new(record),
             durable,
         });
     }
@@ -430,10 +431,10 @@ impl Driver {
             key,
             Default::default(),
             self.options.policy.clone(),
-            env().wall,
+            clocks().wall,
         );
         self.input(Event::Submit {
-            record: Box::new(record),
+            record: Rc::new(record),
             durable: false,
         });
         watch
@@ -584,7 +585,7 @@ impl Driver {
             known != key
         });
         Box::new(Applied {
-            record: Some(Box::new(record)),
+            record: Some(Rc::new(record)),
             accepted: true,
             settled: true,
             ..Applied::default()
@@ -598,7 +599,7 @@ impl Driver {
             Effect::Transact(ticket, op) => self.transact(ticket, op),
             Effect::Query => self.query(),
             Effect::BringForward => self.bring_forward(),
-            Effect::Send(record) => self.send(*record),
+            Effect::Send(record) => self.send(record),
             Effect::Abort(key, fence) => self.abort(&key, fence),
             Effect::Report(report) => self.report(report),
             Effect::Reply(ticket, reply) => {
@@ -680,7 +681,7 @@ impl Driver {
                 let driver = driver.clone();
                 Patience::new(Box::new(move || driver.queried(Err(StorageError::Silent))))
             };
-            let due = store.due(env().wall).await;
+            let due = store.due(clocks().wall).await;
             if patience.in_time() {
                 driver.queried(due);
             }
@@ -717,7 +718,7 @@ impl Driver {
         });
     }
 
-    fn send(self: &Rc<Self>, record: Record) {
+    fn send(self: &Rc<Self>, record: Rc<Record>) {
         let (key, fence) = (record.key.clone(), record.fence);
         let Ok(controller) = AbortController::new() else {
             return;
@@ -727,7 +728,7 @@ impl Driver {
         let promise = match &self.send {
             Some(send) => send_by(send, &record, &controller.signal()),
             None => thaw(&record, &held.left_out, &body, &controller.signal())
-                .and_then(|request| fetch(&request))
+                .and_then(|init| fetch(&record.request.url, &init))
                 .map_or_else(
                     |thrown| js_sys::Promise::reject(&thrown),
                     |answer| js_sys::Promise::resolve(&answer),
@@ -742,16 +743,16 @@ impl Driver {
             .insert(key.clone(), (fence, controller));
         let driver = self.clone();
         let durable = !self.queue.borrow().in_memory(&key);
-        let begun = env().mono;
+        let begun = clocks().mono;
         spawn(async move {
             let timeout = record.policy.attempt_timeout(record.request.body_bytes);
-            let url = record.request.url;
+            let url = &record.request.url;
             let ended = follow(
                 promise,
                 durable,
                 timeout,
-                || driver.is_blocked(&url),
-                || env().mono.saturating_sub(begun),
+                || driver.is_blocked(url),
+                || clocks().mono.saturating_sub(begun),
             )
             .await;
             let ended = match ended {
@@ -834,12 +835,12 @@ impl Driver {
             }
             Report::Attempted(record) => {
                 let intent = self.list(&record);
-                self.notify(&Notice::Attempted(record.key, intent));
+                self.notify(&Notice::Attempted(record.key.clone(), intent));
             }
             Report::Waiting(record) => {
                 self.responses.borrow_mut().remove(&record.key);
                 let intent = self.list(&record);
-                self.notify(&Notice::Waiting(record.key, intent));
+                self.notify(&Notice::Waiting(record.key.clone(), intent));
             }
             Report::Settled(record, fence) => self.settled(&record, fence),
             Report::Removed(key) => {
@@ -940,7 +941,7 @@ impl Driver {
                 while let Ok((records, next)) = store.page(before).await {
                     let changed = records
                         .into_iter()
-                        .fold(false, |changed, record| driver.list_read(record) | changed);
+                        .fold(false, |changed, record| driver.list_read(&record) | changed);
                     if changed {
                         driver.notify(&Notice::Listed);
                     }
@@ -955,12 +956,12 @@ impl Driver {
     }
 
     /// Takes a row that was read for the list, unless this page knows it better. Returns whether anything changed.
-    fn list_read(&self, record: Record) -> bool {
+    fn list_read(&self, record: &Rc<Record>) -> bool {
         let queue = self.queue.borrow();
         let newer = queue.record(&record.key);
         let durable = !queue.in_memory(&record.key);
         match &mut *self.listing.borrow_mut() {
-            Some(listing) => listing.put(newer.unwrap_or(&record), durable).1,
+            Some(listing) => listing.put(newer.unwrap_or(record), durable).1,
             None => false,
         }
     }

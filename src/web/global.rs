@@ -1,8 +1,9 @@
 //! The global scope: a window or a worker, asked by name, so that neither is taken for granted.
 
-use crate::engine::{Env, Random};
+use crate::engine::{Clocks, Env, Random};
+use js_sys::Object;
 use wasm_bindgen::prelude::*;
-use web_sys::{EventTarget, Request};
+use web_sys::EventTarget;
 
 #[wasm_bindgen]
 extern "C" {
@@ -31,7 +32,7 @@ extern "C" {
     /// `fetch`, called unbound: windows and workers both have it. A page may have wrapped it: it may throw, or return
     /// anything.
     #[wasm_bindgen(js_name = fetch, catch)]
-    pub fn fetch(request: &Request) -> Result<JsValue, JsValue>;
+    pub fn fetch(url: &str, init: &Object) -> Result<JsValue, JsValue>;
 
     #[wasm_bindgen(js_namespace = console, js_name = warn)]
     pub fn warn(text: &str);
@@ -71,11 +72,20 @@ pub fn is_https() -> bool {
         .is_some_and(|location| location.protocol() == "https:")
 }
 
-/// Both clocks and fresh randomness.
-pub fn env() -> Env {
-    Env {
+/// Both clocks.
+pub fn clocks() -> Clocks {
+    Clocks {
         wall: date_now() as u64,
         mono: performance_now() as u64,
+    }
+}
+
+/// Both clocks and fresh randomness.
+pub fn env() -> Env {
+    let Clocks { wall, mono } = clocks();
+    Env {
+        wall,
+        mono,
         random: Random::new(getrandom::u64().unwrap_or_default()),
     }
 }

@@ -18,8 +18,9 @@ pub use request::Request;
 pub use retry::submit_with_retry;
 #[cfg(feature = "js")]
 pub(crate) use {
+    driver::Reply,
     global::json_parse,
-    outbox::mint,
+    outbox::{acknowledged, mint},
     retry::RetryLoop,
     source::{set, Js},
     task::promise,

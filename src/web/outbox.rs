@@ -1,6 +1,6 @@
 //! The outbox as a Rust front end uses it.
 
-use super::driver::{Driver, Observe, Watch};
+use super::driver::{Driver, Observe, Reply, Watch};
 use super::request::Request;
 use super::task::spawn;
 use crate::engine::{Code, Error, Intent, Key, Op, OutboxOptions, SubmitOptions};
@@ -78,12 +78,6 @@ impl Outbox {
         }
     }
 
-    /// A handle to an intent, without asking whether it is known.
-    #[cfg(feature = "js")]
-    pub(crate) fn handle(&self, key: Key) -> Submission {
-        self.submission_of(key, Watch::new())
-    }
-
     /// Follows an intent of this outbox, whichever page submitted it.
     pub fn submission(&self, key: Key) -> Submission {
         let watch = self.0.watch_known(key.clone());
@@ -104,7 +98,7 @@ impl Outbox {
                 may_repeat,
             })
             .await?;
-        let key = applied.record.map_or(key, |record| record.key);
+        let key = applied.record.map_or(key, |record| record.key.clone());
         let watch = self.0.watch(&key);
         watch.stored.set(Ok(self.0.stored(&key)));
         Ok(self.submission_of(key, watch))
@@ -123,10 +117,13 @@ impl Outbox {
     /// # Errors
     /// `storage-failed`. An unknown key is no error: it was acknowledged before.
     pub async fn acknowledge(&self, key: Key) -> Result<(), Error> {
-        match self.0.ask(Op::Forget(key)).await {
-            Err(error) if error.code() != Code::UnknownKey => Err(error),
-            _ => Ok(()),
-        }
+        acknowledged(self.0.ask(Op::Forget(key)).await)
+    }
+
+    /// Runs a transaction.
+    #[cfg(feature = "js")]
+    pub(crate) async fn ask(&self, op: Op) -> Reply {
+        self.0.ask(op).await
     }
 
     /// This owner's intents, newest first, as far as they were read; the first call begins to read them, and
@@ -209,6 +206,14 @@ impl Stream for Intents {
     }
 }
 
+/// How an [`Op::Forget`] ended: an unknown key was acknowledged before.
+pub(crate) fn acknowledged(reply: Reply) -> Result<(), Error> {
+    match reply {
+        Err(error) if error.code() != Code::UnknownKey => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// A fresh key.
 pub(crate) fn mint() -> Result<Key, Error> {
     let mut bytes = [0; 16];
@@ -265,7 +270,6 @@ impl Submission {
     /// `unknown-key`, `storage-failed`, `closed`.
     pub async fn cancel(&self) -> Result<(bool, bool), Error> {
         let applied = self.driver.ask(Op::Cancel(self.key.clone())).await?;
-        let maybe = applied.record.is_some_and(|record| record.maybe_delivered);
-        Ok((applied.accepted, maybe))
+        Ok(applied.cancelled())
     }
 }

@@ -9,7 +9,11 @@ use crate::engine::{Code, Error, OutboxOptions, Record, RequestHead};
 use js_sys::futures::JsFuture;
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
-use web_sys::RequestInit;
+#[cfg(feature = "js")]
+use {
+    super::source::Js,
+    crate::engine::{decode::Source, shape::Value},
+};
 
 /// A request to submit. Made like the argument of `fetch`; what `fetch` would refuse is refused here.
 #[derive(Debug, Clone)]
@@ -77,11 +81,34 @@ impl Request {
     pub fn from_browser(request: web_sys::Request, named: Vec<String>) -> Self {
         Request { request, named }
     }
+
+    /// What the face hands over: the browser's own `Request`, unused, and the names of the headers that the caller set, in
+    /// lower case.
+    #[cfg(feature = "js")]
+    pub(crate) fn read(from: &Js) -> Self {
+        Request {
+            request: get(&from.0, "request").unchecked_into(),
+            named: from
+                .get("named")
+                .and_then(|named| Vec::read(&named))
+                .unwrap_or_default(),
+        }
+    }
 }
 
 fn pair(name: &str, value: &str) -> JsValue {
     Array::of2(&name.into(), &value.into()).into()
 }
+
+/// The settings of a `Request` that are kept, and what they are unless a page says otherwise.
+const SETTINGS: [(&str, &str); 6] = [
+    ("mode", "cors"),
+    ("credentials", "same-origin"),
+    ("redirect", "follow"),
+    ("referrerPolicy", ""),
+    ("cache", "default"),
+    ("integrity", ""),
+];
 
 /// A request as bytes.
 pub struct Frozen {
@@ -104,15 +131,15 @@ pub async fn freeze(request: Request, options: &OutboxOptions) -> Result<Frozen,
     check(&url, &setting("mode"), &named)?;
     let mut head = RequestHead {
         method: setting("method"),
-        mode: setting("mode"),
-        credentials: setting("credentials"),
-        redirect: setting("redirect"),
-        referrer_policy: setting("referrerPolicy"),
-        cache: setting("cache"),
-        integrity: setting("integrity"),
         url,
         ..RequestHead::default()
     };
+    for (name, default) in SETTINGS {
+        let value = setting(name);
+        if value != default {
+            head.settings.push((name.to_owned(), value));
+        }
+    }
     let mut left_out = Vec::new();
     for entry in Array::from(&request.headers()).iter() {
         let entry: Array = entry.unchecked_into();
@@ -205,38 +232,27 @@ fn content_type(head: &RequestHead) -> &str {
         .map_or("", |(_, value)| value)
 }
 
-/// The request of an attempt: built anew from the frozen bytes every time.
+/// What `fetch` is called with besides the URL: built anew from the frozen bytes for every attempt.
 ///
 /// # Errors
-/// What `new Request` throws, which it did not at the submit.
+/// A body that cannot carry the key, which it could at the submit.
 pub fn thaw(
     record: &Record,
     left_out: &[(String, String)],
     body: &Uint8Array,
     signal: &web_sys::AbortSignal,
-) -> Result<web_sys::Request, JsValue> {
+) -> Result<Object, JsValue> {
     let head = &record.request;
     let init = Object::new();
     set(&init, "method", &head.method.as_str().into());
     set(&init, "signal", signal);
-    for (name, value) in [
-        ("mode", &head.mode),
-        ("credentials", &head.credentials),
-        ("redirect", &head.redirect),
-        ("referrerPolicy", &head.referrer_policy),
-        ("cache", &head.cache),
-        ("integrity", &head.integrity),
-    ] {
-        if !value.is_empty() {
-            set(&init, name, &value.as_str().into());
-        }
+    for (name, value) in &head.settings {
+        set(&init, name, &value.as_str().into());
     }
-    let headers: Array = head
-        .headers
-        .iter()
-        .chain(left_out)
-        .map(|(name, value)| pair(name, value))
-        .collect();
+    let headers = Array::new();
+    for (name, value) in head.headers.iter().chain(left_out) {
+        headers.push(&pair(name, value));
+    }
     if let Some((name, value)) = record.key_place.header(&record.key) {
         headers.push(&pair(name, &value));
     }
@@ -252,5 +268,5 @@ pub fn thaw(
             }
         }
     }
-    web_sys::Request::new_with_str_and_init(&head.url, init.unchecked_ref::<RequestInit>())
+    Ok(init)
 }

@@ -3,20 +3,41 @@
 use crate::engine::decode::Source;
 use crate::engine::encode::Sink;
 use js_sys::{Array, Object, Reflect};
+use std::cell::RefCell;
 use wasm_bindgen::{JsCast, JsValue};
 
 /// A JavaScript value being read or written.
 pub struct Js(pub JsValue);
 
+thread_local! {
+    /// The names that were used so far. JavaScript takes longer to make such a string than we to find it here, and a row
+    /// has half a hundred of them.
+    static NAMES: RefCell<Vec<(String, JsValue)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A name as JavaScript has it.
+fn name_of(text: &str) -> JsValue {
+    NAMES.with_borrow_mut(|names| {
+        match names.binary_search_by(|(known, _)| known.as_str().cmp(text)) {
+            Ok(at) => names[at].1.clone(),
+            Err(at) => {
+                let name = JsValue::from_str(text);
+                names.insert(at, (text.to_owned(), name.clone()));
+                name
+            }
+        }
+    })
+}
+
 /// The property of that name; absent if the value is no object or a getter throws.
 pub fn get(value: &JsValue, name: &str) -> JsValue {
-    Reflect::get(value, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED)
+    Reflect::get(value, &name_of(name)).unwrap_or(JsValue::UNDEFINED)
 }
 
 /// Sets a property of an object of our own.
 pub fn set(object: &Object, name: &str, value: &JsValue) {
     // Fails only on a frozen object or a setter that throws; ours are plain.
-    let _ = Reflect::set(object, &JsValue::from_str(name), value);
+    let _ = Reflect::set(object, &name_of(name), value);
 }
 
 impl Source for Js {

@@ -304,7 +304,7 @@ impl Store {
         Ok(())
     }
 
-    async fn read(&self, intents: &ObjectStore, key: &Key) -> Result<Option<Record>> {
+    async fn read(&self, intents: &ObjectStore, key: &Key) -> Result<Option<Rc<Record>>> {
         match intents.get(self.id(key))?.await? {
             None => Ok(None),
             Some(row) => read(row).map(Some).ok_or(StorageError::Failed),
@@ -408,7 +408,7 @@ impl Store {
     pub async fn page(
         self: &Rc<Self>,
         before: Option<Wall>,
-    ) -> Result<(Vec<Record>, Option<Wall>)> {
+    ) -> Result<(Vec<Rc<Record>>, Option<Wall>)> {
         let transaction = self.begin(&[INTENTS], "readonly", false).await?;
         let index = transaction.object_store(INTENTS)?.index(LISTED)?;
         let owner = JsValue::from_str(&self.owner);
@@ -439,7 +439,7 @@ impl Store {
     }
 
     /// One row.
-    pub async fn get(self: &Rc<Self>, key: &Key) -> Result<Option<Record>> {
+    pub async fn get(self: &Rc<Self>, key: &Key) -> Result<Option<Rc<Record>>> {
         let transaction = self.begin(&[INTENTS], "readonly", false).await?;
         let intents = transaction.object_store(INTENTS)?;
         self.read(&intents, key).await
@@ -453,10 +453,10 @@ impl Store {
         let until = KeyRange::upper_bound(&Array::of1(&(now as f64).into()), None)?;
         let old = intents
             .index(FORGET)?
-            .get_all_keys(Some(Query::KeyRange(until)), Some(PAGE))?
+            .get_all(Some(Query::KeyRange(until)), Some(PAGE))?
             .await?;
-        for id in old {
-            // (Reading an index's keys gives the primary keys.)
+        for row in old {
+            let id: JsValue = Array::of2(&get(&row, "owner"), &get(&row, "key")).into();
             intents.delete(id.clone())?;
             bodies.delete(id)?;
         }
@@ -470,8 +470,8 @@ fn between(lower: &JsValue, upper: &JsValue) -> Result<Query> {
 }
 
 /// The row, unless this build cannot read it.
-fn read(row: JsValue) -> Option<Record> {
-    Record::read(&Js(row)).ok()
+fn read(row: JsValue) -> Option<Rc<Record>> {
+    Record::read(&Js(row)).ok().map(Rc::new)
 }
 
 fn create(database: &Database) -> std::result::Result<(), idb::Error> {

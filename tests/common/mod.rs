@@ -12,6 +12,7 @@ use resubmit::engine::{
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// 14 November 2023, when these tests begin.
 pub const NOW: Wall = 1_700_000_000_000;
@@ -226,11 +227,11 @@ impl Sink for Json {
 
 /// What a store finds among its rows: the lines, of each up to `limit` rows that are due.
 pub fn lines(rows: impl IntoIterator<Item = Record>, now: u64, limit: usize) -> Due {
-    let mut lines: BTreeMap<(String, String), Vec<Record>> = BTreeMap::new();
+    let mut lines: BTreeMap<(String, String), Vec<Rc<Record>>> = BTreeMap::new();
     for row in rows {
         if row.next_attempt_at.is_some() {
             let line = lines.entry((row.origin.clone(), row.needs.clone()));
-            line.or_default().push(row);
+            line.or_default().push(Rc::new(row));
         }
     }
     lines

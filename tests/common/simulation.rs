@@ -13,6 +13,7 @@ use resubmit::engine::{
 };
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
 pub const NO_SEND_BEFORE_COMMIT: &str =
     "invariant 1: no send before its row is committed or memory mode was announced";
@@ -483,7 +484,7 @@ impl World {
                 let (at, _) = self.store_time();
                 self.at(at, Happening::BringForward(id));
             }
-            Effect::Send(record) => self.send(*record),
+            Effect::Send(record) => self.send((*record).clone()),
             Effect::Abort(key, fence) => {
                 let flight = page.in_flight.remove(&(key.clone(), fence));
                 let elapsed = flight.map_or(0, |flight| self.now - flight.since);
@@ -652,7 +653,7 @@ impl World {
     fn apply(&mut self, op: &Op) -> Applied {
         let before = self.row(op.key());
         let mut env = self.env();
-        let applied = op.apply(before.clone(), &mut env);
+        let applied = op.apply(before.clone().map(Rc::new), &mut env);
         for write in &applied.writes {
             match write {
                 Write::Put(record) => {
@@ -1145,7 +1146,7 @@ impl World {
         record.fingerprint = Some(body.clone());
         page.bodies.insert(key.clone(), body);
         self.tell(Event::Submit {
-            record: Box::new(record),
+            record: Rc::new(record),
             durable,
         });
     }
@@ -1185,7 +1186,7 @@ impl World {
 
     fn unsettled(&self) -> Vec<Record> {
         let in_memory: Vec<Record> = match &self.page {
-            Some(page) => page.queue.memory().cloned().collect(),
+            Some(page) => page.queue.memory().map(|row| (**row).clone()).collect(),
             None => Vec::new(),
         };
         let mut all = self.stored();

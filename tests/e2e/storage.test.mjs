@@ -44,7 +44,7 @@ test("cases 62, 71, 73: intent and verdict are strict and committed at once, and
     };
     const { fetch } = window;
     window.fetch = (...args) => {
-      if (args[0] instanceof Request) noted.push("fetch");
+      if (args[1]?.method === "POST") noted.push("fetch");
       return fetch(...args);
     };
     const { addEventListener } = EventTarget.prototype;

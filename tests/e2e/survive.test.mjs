@@ -82,7 +82,7 @@ test("a Retry-After longer than the page's life is kept by the next page", async
   faults(server, "/orders", [{ type: "status", status: 503, headers: { "retry-after": "2" } }]);
   const page = await openPage(context, server, options);
   const key = await submit(page, "/orders");
-  await page.waitForFunction(() => new Promise((resolve) => outbox.addEventListener("waiting", () => resolve(true), { once: true })));
+  await page.evaluate(() => listed(([intent]) => intent?.reason === "server-busy"));
   await page.close();
   const next = await openPage(context, server, options);
   assert.deepEqual(await settled(next), [{ key, state: "delivered", reason: null, attempt: 2 }]);

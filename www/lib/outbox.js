@@ -115,15 +115,14 @@ class Outbox extends EventTarget {
       const key = (submission.key = String(rest.key ?? submission.key));
       if (!inBrowser) throw new ResubmitError("no-browser", "there is no browser here: nothing is stored or sent");
       if (onAbort !== "cancel" && onAbort !== "detach") throw badOption('options.onAbort: expected "cancel" or "detach"');
-      const request = freeze(input, init);
-      const named = [...new Headers(init.headers).keys()];
+      const frozen = { request: freeze(input, init), named: [...new Headers(init.headers).keys()] };
       if (rest.meta !== undefined) rest.meta = asJson(rest.meta, "options.meta");
       // Two ways to say it: the one in `init`, or in the `Request`, is `fetch`'s.
       for (const each of [init.signal ?? input.signal, signal]) if (each) submission.follow(each, onAbort);
       this.#unheard.add(submission);
       // Given up before, it must not touch another submission of its key.
       const joins = () => !submission.abandoned && !!this.#follow(submission);
-      this.#call((core) => submission.abandoned || core.submit(key, request, named, rest, joins), key)
+      this.#call((core) => submission.abandoned || core.submit(key, frozen, rest, joins), key)
         .then((ended) => ended?.status && submission.settle(ended))
         .catch((error) => submission.fail(error))
         .finally(() => this.#unheard.delete(submission));
