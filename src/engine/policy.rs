@@ -139,12 +139,10 @@ impl Policy {
     }
 
     /// Reads a policy: the name of a preset, or an object whose fields replace those of `preset` (default: `self`).
-    /// `maxElapsedMs` is another name of `maxAgeMs`, the one that [`submitWithRetry`] uses.
+    /// `maxElapsedMs` is another name of `maxAgeMs`, the one that `submitWithRetry` uses.
     ///
     /// # Errors
     /// `bad-option`, naming the field and what was expected.
-    ///
-    /// [`submitWithRetry`]: https://github.com/resubmit/resubmit#submitwithretry
     pub fn read<S: Source>(mut self, source: &S, path: &str) -> Result<Self, Error> {
         if let Some(name) = source.string() {
             return Policy::preset(&name)

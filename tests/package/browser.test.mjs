@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { cp, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { build } from "vite";
 import { createServer } from "../../www/server/server.mjs";
-import { newProfile } from "../e2e/support.mjs";
-import { freshApplication } from "./support.mjs";
+import { stage } from "./support.mjs";
 
 const CSP = [
   "default-src 'none'",
@@ -21,27 +20,12 @@ const CSP = [
 
 const pages = new URL("./pages/", import.meta.url);
 
-/** @type {Awaited<ReturnType<typeof freshApplication>>} */
-let app;
-/** @type {Awaited<ReturnType<typeof newProfile>>} */
-let profile;
-/** @type {import("playwright-core").BrowserContext} */
-let context;
-before(async () => {
-  app = await freshApplication();
-  profile = await newProfile();
-  context = await profile.launch();
-});
-after(async () => {
-  await context?.close();
-  await profile?.remove();
-  await app?.remove();
-});
+const on = stage();
 
 test("a fresh Vite application delivers a form once", async () => {
-  const source = join(app.folder, "vite-app");
+  const source = join(on.app.folder, "vite-app");
   await cp(new URL("vite/", pages), source, { recursive: true });
-  const out = join(app.folder, "site");
+  const out = join(on.app.folder, "site");
   await build({ root: source, configFile: false, logLevel: "warn", build: { outDir: out, emptyOutDir: true } });
   const files = await readdir(join(out, "assets"));
   assert.equal(files.filter((file) => file.endsWith(".wasm")).length, 1, `one wasm file in ${files}`);
@@ -49,10 +33,10 @@ test("a fresh Vite application delivers a form once", async () => {
 });
 
 test("a plain script tag delivers a form once", async () => {
-  const site = join(app.folder, "plain");
+  const site = join(on.app.folder, "plain");
   await cp(new URL("plain/", pages), site, { recursive: true });
   await mkdir(join(site, "resubmit"));
-  await cp(join(app.installed, "dist"), join(site, "resubmit"), { recursive: true });
+  await cp(join(on.app.installed, "dist"), join(site, "resubmit"), { recursive: true });
   await submitThroughFailures([{ prefix: "/", dir: site, headers: { "content-security-policy": CSP } }]);
 });
 
@@ -62,7 +46,7 @@ test("a plain script tag delivers a form once", async () => {
  */
 async function submitThroughFailures(mounts) {
   const server = await createServer({ mounts });
-  const page = await context.newPage();
+  const page = await on.context.newPage();
   /** @type {string[]} */
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(String(error)));

@@ -1,6 +1,6 @@
 // What is in the tarball, and what it does where there is no browser.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
@@ -69,6 +69,14 @@ test("the shipped module loads and names features that the oldest browsers have"
   const features = featuresOf(await readFile(join(app.installed, "dist", "resubmit.wasm")));
   assert.ok(features.length > 0, "no target_features section");
   assert.deepEqual(features.filter((name) => !shippedFeatures.has(name)), []);
+});
+
+// A wasm export that appears, goes or changes shape is meant, or is noticed here. (UPDATE=1 writes the new one.)
+test("the module's exports are those of tests/package/glue.d.ts", async () => {
+  const generated = (await readFile(join(root, "build", "resubmit.d.ts"), "utf8")).replace(/\/\*[^]*?\*\/\s*/g, "");
+  const kept = join(root, "tests", "package", "glue.d.ts");
+  if (process.env.UPDATE) await writeFile(kept, generated);
+  assert.equal(generated, await readFile(kept, "utf8"));
 });
 
 test("the script makes no code out of strings", async () => {

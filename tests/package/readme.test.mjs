@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { access, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { createServer } from "../../www/server/server.mjs";
-import { newProfile } from "../e2e/support.mjs";
-import { exec, freshApplication, root } from "./support.mjs";
+import { exec, root, stage } from "./support.mjs";
 
 const readme = await readFile(join(root, "README.md"), "utf8");
 const blocks = [...readme.matchAll(/^```(.*)\n([^]*?)^```$/gm)].map(([, language = "", code = ""]) => ({ language, code }));
@@ -16,22 +15,7 @@ const codeIn = (language) => blocks.filter((block) => language.test(block.langua
 const scripts = codeIn(/^(js|ts)$/);
 const pages = codeIn(/^html$/);
 
-/** @type {Awaited<ReturnType<typeof freshApplication>>} */
-let app;
-/** @type {Awaited<ReturnType<typeof newProfile>>} */
-let profile;
-/** @type {import("playwright-core").BrowserContext} */
-let context;
-before(async () => {
-  app = await freshApplication();
-  profile = await newProfile();
-  context = await profile.launch();
-});
-after(async () => {
-  await context?.close();
-  await profile?.remove();
-  await app?.remove();
-});
+const on = stage();
 
 test("each block says what it is, and there is something to check", () => {
   assert.deepEqual(blocks.filter(({ language }) => !/^(js|ts|html|rust|sh|text)$/.test(language)), []);
@@ -42,8 +26,8 @@ test("each block says what it is, and there is something to check", () => {
 test("the scripts compile under strict", async () => {
   const inPages = pages.flatMap((page) => [...page.matchAll(/<script type="module">([^]*?)<\/script>/g)].map(([, code = ""]) => code));
   const all = [...scripts, ...inPages.map((code) => code.replace("/resubmit/index.js", "resubmit"))];
-  await writeFile(join(app.folder, "page.d.ts"), "declare const form: HTMLFormElement;\n");
-  for (const [at, code] of all.entries()) await writeFile(join(app.folder, `block-${at}.ts`), code);
+  await writeFile(join(on.app.folder, "page.d.ts"), "declare const form: HTMLFormElement;\n");
+  for (const [at, code] of all.entries()) await writeFile(join(on.app.folder, `block-${at}.ts`), code);
   const compilerOptions = {
     strict: true,
     exactOptionalPropertyTypes: true,
@@ -55,8 +39,8 @@ test("the scripts compile under strict", async () => {
     moduleResolution: "bundler",
     types: [],
   };
-  await writeFile(join(app.folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-  const tsc = exec(join(root, "node_modules", ".bin", "tsc"), ["--project", app.folder]);
+  await writeFile(join(on.app.folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+  const tsc = exec(join(root, "node_modules", ".bin", "tsc"), ["--project", on.app.folder]);
   await tsc.catch(({ stdout }) => assert.fail(stdout));
 });
 
@@ -107,7 +91,7 @@ test("its links lead to what both packages ship", async () => {
   for (const link of links.filter((target) => !/^https?:/.test(target))) {
     const [file, anchor] = link.split("#");
     if (file) assert.ok(crate.split("\n").includes(file), `${file} is in the crate`);
-    if (file) await access(join(app.installed, file));
+    if (file) await access(join(on.app.installed, file));
     const text = file ? await readFile(join(root, file), "utf8") : readme;
     const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => slug(heading));
     if (anchor) assert.ok(headings.includes(anchor), `${link} names a heading`);
@@ -116,10 +100,10 @@ test("its links lead to what both packages ship", async () => {
 
 /** @param {string} html @param {any[]} [script] of faults */
 async function open(html, script = []) {
-  const mounts = [{ prefix: "/resubmit/", dir: join(app.installed, "dist") }];
+  const mounts = [{ prefix: "/resubmit/", dir: join(on.app.installed, "dist") }];
   const server = await createServer({ mounts });
   server.faults.put({ route: "/orders", script, then: "ok" });
-  const page = await context.newPage();
+  const page = await on.context.newPage();
   const body = { contentType: "text/html", body: html };
   await page.route(`${server.url}/`, (route) => route.fulfill(body));
   await page.route(`${server.url}/thanks`, (route) => route.fulfill({ ...body, body: "Thank you" }));

@@ -4,7 +4,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { after, before } from "node:test";
 import { promisify } from "node:util";
+import { newProfile } from "../e2e/support.mjs";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -29,4 +31,27 @@ export async function freshApplication() {
     installed: join(folder, "node_modules", "resubmit"),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
+}
+
+/** Registers the hooks of a file that runs the installed package in a browser. */
+export function stage() {
+  const on = {
+    /** @type {Awaited<ReturnType<typeof freshApplication>>} */
+    app: /** @type {any} */ (undefined),
+    /** @type {import("playwright-core").BrowserContext} */
+    context: /** @type {any} */ (undefined),
+  };
+  /** @type {Awaited<ReturnType<typeof newProfile>> | undefined} */
+  let profile;
+  before(async () => {
+    on.app = await freshApplication();
+    profile = await newProfile();
+    on.context = await profile.launch();
+  });
+  after(async () => {
+    await on.context?.close();
+    await profile?.remove();
+    await on.app?.remove();
+  });
+  return on;
 }
