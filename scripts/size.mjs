@@ -14,7 +14,8 @@ import { dist } from "./lib/paths.mjs";
  */
 // 70 KiB: 68 before what a tester found to lose, double or misreport an order was mended.
 const wasm = { budget: 34 * 1024, ceiling: 70 * 1024 };
-const script = { budget: 5 * 1024, ceiling: 6.25 * 1024 };
+// 6.5 KiB: 6.25 before events and the objects that come with them were made only where somebody listens.
+const script = { budget: 5 * 1024, ceiling: 6.5 * 1024 };
 
 /** The first line is what the ten-line example of the README makes a page download. */
 const lines = [

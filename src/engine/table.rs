@@ -49,6 +49,11 @@ impl<K: Ord, V> Table<K, V> {
         Some(self.0.remove(at).1)
     }
 
+    /// Takes out what is not to be kept.
+    pub fn retain(&mut self, keep: impl Fn(&V) -> bool) {
+        self.0.retain(|(_, value)| keep(value));
+    }
+
     /// The entries, in order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.0.iter().map(|(key, value)| (key, value))

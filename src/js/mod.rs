@@ -21,7 +21,8 @@ pub struct Core {
 
 #[wasm_bindgen]
 impl Core {
-    /// Opens an outbox. `listener(type, key, intent, extra)` is called with everything that happens.
+    /// Opens an outbox. `listener(type, key, intent, extra)` is called with everything that happens; with the intent
+    /// once [`Core::show`] was called.
     #[wasm_bindgen(constructor)]
     pub fn new(options: JsValue, listener: Function) -> Result<Core, JsValue> {
         let options = OutboxOptions::read(&Js(options)).map_err(error)?;
@@ -34,6 +35,11 @@ impl Core {
             views,
             _observer: observer,
         })
+    }
+
+    /// Somebody listens: from now on the intents come with what happens.
+    pub fn show(&self) {
+        self.views.borrow_mut().wanted = true;
     }
 
     /// Resolves with whether there is storage.
@@ -158,7 +164,7 @@ fn tell(listener: &Function, views: &RefCell<Views>, notice: &Notice) {
     let (name, key, intent, extra) = match notice {
         Notice::Stored(key, intent, is_stored) => ("stored", key, intent, stored(*is_stored)),
         Notice::Known(key, intent, is_stored, ended) => {
-            let view = views.borrow_mut().of(intent);
+            let view = views.borrow_mut().shown(intent);
             call(listener, "known", Some(key), view, stored(*is_stored));
             match ended {
                 Some(ended) => ("ended", key, intent, outcome(ended)),
@@ -173,7 +179,7 @@ fn tell(listener: &Function, views: &RefCell<Views>, notice: &Notice) {
             return call(listener, "degraded", None, JsValue::NULL, text(reason));
         }
     };
-    let intent = views.borrow_mut().of(intent);
+    let intent = views.borrow_mut().shown(intent);
     call(listener, name, Some(key), intent, extra);
 }
 

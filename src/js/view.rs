@@ -2,13 +2,13 @@
 
 use crate::engine::encode::write;
 use crate::engine::table::Table;
-use crate::engine::{Error, Intent, Key};
+use crate::engine::{Error, Intent};
 use crate::web::{json_parse, set, Js};
 use crate::{Outcome, Status, Stored};
 use js_sys::{Array, Object};
 use serde::{Serialize, Serializer as _};
 use serde_wasm_bindgen::Serializer;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use wasm_bindgen::JsValue;
 
 /// A string.
@@ -109,37 +109,47 @@ pub fn outcome(outcome: &Outcome) -> JsValue {
     Object::freeze(&object).into()
 }
 
-/// The objects that were given out for intents: the same one while the intent did not change.
+/// The objects that were given out for intents: the same one while the intent did not change, that is while its `Rc` is
+/// the same. A page may submit for hours and never look at the list: what is gone there is let go here.
 #[derive(Default)]
-pub struct Views(Table<Key, (Rc<Intent>, JsValue)>);
+pub struct Views {
+    /// By address. It is not given to another while the `Weak` is there.
+    known: Table<usize, (Weak<Intent>, JsValue)>,
+    /// How many there may be before those that are gone are let go.
+    limit: usize,
+    /// Whether anybody looks at what comes with an event. Until then none is made.
+    pub wanted: bool,
+}
 
 impl Views {
     /// The object of an intent.
     pub fn of(&mut self, intent: &Rc<Intent>) -> JsValue {
-        if let Some((known, view)) = self.0.get(&intent.key) {
-            if Rc::ptr_eq(known, intent) || known == intent {
-                return view.clone();
-            }
+        let address = Rc::as_ptr(intent) as usize;
+        if let Some((_, view)) = self.known.get(&address) {
+            return view.clone();
+        }
+        if self.known.len() >= self.limit {
+            self.known.retain(|(intent, _)| intent.strong_count() > 0);
+            self.limit = 64.max(2 * self.known.len());
         }
         let view = view(intent);
-        self.0
-            .insert(intent.key.clone(), (intent.clone(), view.clone()));
+        let known = (Rc::downgrade(intent), view.clone());
+        self.known.insert(address, known);
         view
     }
 
-    /// The objects of a list. What is not on it is let go.
-    pub fn list(&mut self, intents: &[Rc<Intent>]) -> Array {
-        let array = intents.iter().map(|intent| self.of(intent)).collect();
-        if self.0.len() > intents.len() {
-            let mut kept = Table::default();
-            for intent in intents {
-                if let Some(known) = self.0.remove(&intent.key) {
-                    kept.insert(intent.key.clone(), known);
-                }
-            }
-            self.0 = kept;
+    /// The object that comes with an event.
+    pub fn shown(&mut self, intent: &Rc<Intent>) -> JsValue {
+        if self.wanted {
+            self.of(intent)
+        } else {
+            JsValue::UNDEFINED
         }
-        array
+    }
+
+    /// The objects of a list.
+    pub fn list(&mut self, intents: &[Rc<Intent>]) -> Array {
+        intents.iter().map(|intent| self.of(intent)).collect()
     }
 }
 

@@ -26,6 +26,8 @@ class Outbox extends EventTarget {
   /** @type {Promise<Core>} */
   #opened;
   #closed = false;
+  /** Whether anybody listens to events. */
+  #shows = false;
   /** @type {Map<string, Set<Submission>>} */
   #submissions = new Map();
   /** Submissions that the module has not answered yet. @type {Set<Submission>} */
@@ -67,6 +69,7 @@ class Outbox extends EventTarget {
       } catch (error) {
         throw fromCore(error);
       }
+      if (this.#shows) this.#core.show();
       this.#intents.changed();
       return this.#core;
     });
@@ -211,6 +214,18 @@ class Outbox extends EventTarget {
     if (all?.size === 0) this.#submissions.delete(submission.key);
   }
 
+  /** @param {Parameters<EventTarget["addEventListener"]>} listening */
+  addEventListener(...listening) {
+    super.addEventListener(...listening);
+    this.show();
+  }
+
+  /** Somebody listens, here or at a submission: events are made from now on. */
+  show() {
+    this.#shows = true;
+    this.#core?.show();
+  }
+
   /** What the module tells. @param {any[]} told */
   #told(...[what, key, intent, extra]) {
     if (what === "listed") return this.#intents.changed();
@@ -223,11 +238,11 @@ class Outbox extends EventTarget {
       if (type === "stored" && !submission.isStored(extra)) continue;
       if (type === "settled") {
         this.forget(submission);
-        submission.settle(extra, intent.durable);
+        submission.settle(extra, intent?.durable);
       }
-      emit(submission, type, detail);
+      if (this.#shows) emit(submission, type, detail);
     }
-    if (type === what) emit(this, type, detail);
+    if (type === what && this.#shows) emit(this, type, detail);
   }
 }
 

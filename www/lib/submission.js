@@ -55,14 +55,11 @@ export class Submission extends EventTarget {
     return this.#outcome.promise;
   }
 
-  /**
-   * @param {string} type
-   * @param {any} listener
-   * @param {any} [options]
-   */
-  addEventListener(type, listener, options) {
-    super.addEventListener(type, listener, options);
-    if (type === "settled") this.#seen();
+  /** @param {Parameters<EventTarget["addEventListener"]>} listening */
+  addEventListener(...listening) {
+    super.addEventListener(...listening);
+    this.#outbox.show();
+    if (listening[0] === "settled") this.#seen();
   }
 
   /** @param {unknown} [reason] */
