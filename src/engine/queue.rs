@@ -186,11 +186,12 @@ pub struct Queue {
     answered: Option<Millis>,
     leaving: bool,
     tickets: Ticket,
-    /// Verdicts whose transaction failed, to be written when the store answers again.
+    /// What the page was told of and the store has yet to hear, because its transaction failed: verdicts, and what was
+    /// given up. To be written when the store answers again.
     unwritten: Vec<Unwritten>,
 }
 
-/// A verdict that was told, and that the store has yet to hear of.
+/// What was told, and what the store has yet to hear of.
 #[derive(Debug)]
 struct Unwritten {
     op: Op,
@@ -320,7 +321,10 @@ impl Queue {
             Event::CommittedLate(op, applied) => self.written_after_all(&op, *applied, env),
             Event::Queried(due) => self.queried(due, env),
             Event::Answered(key, fence, answer) => self.answered(key, fence, answer, env),
-            Event::Tick => self.rewrite(),
+            Event::Tick => {
+                self.look |= self.open;
+                self.rewrite();
+            }
             Event::Look => self.look = true,
             Event::Online => {
                 self.offline = false;
@@ -566,6 +570,8 @@ impl Queue {
                 return;
             }
         }
+        // The store answers: what it has yet to hear is said again.
+        self.rewrite();
         if matches!(op, Op::Cancel(_) | Op::Discard(_)) {
             if self.in_memory(op.key()) {
                 return self.end_in_memory(ticket, op, env);
@@ -593,7 +599,7 @@ impl Queue {
         match op {
             Op::Settle(..) | Op::Claim(_) | Op::Store(_) => self.look |= self.open,
             // (No call waits for it any more: the queue's own tickets are odd.)
-            _ => self.committed(1, op.clone(), applied, env),
+            _ => self.written(1, op.clone(), applied, env),
         }
     }
 
@@ -879,7 +885,8 @@ impl Queue {
                 self.emit(Effect::Reply(ticket, Err(error)));
                 self.look |= self.open;
                 let live = self.live.get(&key);
-                if live.is_some_and(|live| live.phase == Phase::Ending) {
+                let gives_up = matches!(op, Op::Cancel(_) | Op::Discard(_));
+                if gives_up && live.is_some_and(|live| live.phase == Phase::Ending) {
                     // Who gave it up has been told that nothing more is sent: it is tried again until it is done.
                     self.unwritten.push(Unwritten {
                         op,
@@ -910,7 +917,6 @@ impl Queue {
     }
 
     fn rewrite(&mut self) {
-        self.look |= self.open;
         for at in 0..self.unwritten.len() {
             if self.unwritten[at].ticket.is_none() {
                 let ticket = self.ticket();

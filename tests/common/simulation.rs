@@ -816,7 +816,7 @@ impl World {
                     let applied = Box::new(self.apply(&op));
                     if !matches!(op, Op::Store(_)) {
                         let late = Event::CommittedLate(op.clone(), applied);
-                        self.after(0, Happening::Tell(id, late));
+                        self.tell_of_store(id, late);
                     }
                     if let Op::Store(record) = op {
                         // Taken back right behind it, unless the page died first.
