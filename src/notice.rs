@@ -9,7 +9,7 @@ use std::rc::Rc;
 pub enum Stored {
     /// The transaction is complete.
     Durable,
-    /// It won't be; the word says why (`NotDurableReason` of the JavaScript API).
+    /// It won't be; the word says why (`NotDurableReason` of the JavaScript API, and `no-browser` outside a browser).
     NotDurable(&'static str),
 }
 

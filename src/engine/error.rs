@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Why a call could not be done. The list is closed; each code is stable and is what JavaScript sees as
-/// `ResubmitError.code`.
+/// `ResubmitError.code`. (`outbox.fetch` of the JavaScript API has one more, `not-delivered`.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Code {
@@ -18,15 +18,15 @@ pub enum Code {
     KeyReused,
     /// No intent of that key is known to this outbox and owner.
     UnknownKey,
-    /// What was asked does not go with the state that the intent is in; the message names the state.
+    /// What was asked does not go with the state that the intent is in; the message says which states it goes with.
     BadState,
     /// It may already have been received, so that a retry may do it twice: `mayRepeat` says that this is all right.
     NeedsMayRepeat,
-    /// The browser's storage failed or did not answer; nothing changed.
+    /// The browser's storage failed, or did not answer in time: it may be done yet.
     StorageFailed,
     /// The reporting ended by `detach`; the intent goes on.
     Detached,
-    /// The answer was read by another page, and its body was too long to hand over.
+    /// The answer was read by another page.
     AnsweredElsewhere,
     /// The outbox was closed by `close`.
     Closed,

@@ -6,7 +6,7 @@
 use super::env::Env;
 use super::error::{Code, Error};
 use super::key::Key;
-use super::record::{Record, State};
+use super::record::Record;
 use super::transition::Claim;
 use super::verdict::Answer;
 use std::rc::Rc;
@@ -196,11 +196,9 @@ impl Op {
             Op::Discard(key) => {
                 applied.accepted = true;
                 applied.settled = !before.is_over();
-                if before == State::Refused {
-                    // Given up, there is no answer left to win over that.
-                    row.state = State::Parked;
+                if applied.settled {
+                    row.give_up(now);
                 }
-                row.cancel(now);
                 applied.delete(key);
                 false
             }

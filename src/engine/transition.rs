@@ -296,15 +296,20 @@ impl Record {
 
     /// Gives the intent up. A finished answer wins: then nothing changes. Returns whether it is cancelled.
     pub fn cancel(&mut self, now: Wall) -> bool {
-        if self.state == State::Cancelled {
-            return true;
+        match self.state {
+            State::Cancelled => true,
+            State::Delivered | State::Refused => false,
+            _ => {
+                self.give_up(now);
+                true
+            }
         }
-        if matches!(self.state, State::Delivered | State::Refused) {
-            return false;
-        }
+    }
+
+    /// Gives it up, whatever was answered.
+    pub(super) fn give_up(&mut self, now: Wall) {
         self.end(State::Cancelled, Reason::Discarded, now);
         self.forget_at = Some(now.saturating_add(self.policy.max_age_ms));
-        true
     }
 
     /// Brings the next attempt forward to within the policy's spread, because the network is back: once per wait, never

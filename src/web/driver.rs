@@ -287,19 +287,22 @@ impl Driver {
         if self.closed.get() {
             return;
         }
+        // Before anybody is told anything: a listener that takes its time must not come between a claim and its attempt.
+        let mut attempts = Vec::new();
         {
             let mut queue = self.queue.borrow_mut();
             queue.handle(event, &mut env());
             let mut effects = self.effects.borrow_mut();
             while let Some(effect) = queue.poll_effect() {
                 match effect {
-                    // Before anybody is told anything: a listener that takes its time must not come between a claim
-                    // and its attempt.
-                    Effect::Send(_) => effects.push_front(effect),
+                    Effect::Send(record) => attempts.push(record),
                     Effect::Report(Report::Renewed(old, new, made)) => self.renew(&old, new, made),
                     _ => effects.push_back(effect),
                 }
             }
+        }
+        for record in attempts {
+            self.send(record);
         }
         if self.draining.replace(true) {
             return;
@@ -553,18 +556,18 @@ impl Driver {
         if self.closed.get() {
             return Err(Error::new(Code::Closed, "the outbox was closed"));
         }
-        if matches!(op, Op::Cancel(_) | Op::Discard(_)) && self.is_freezing(op.key()) {
-            let never = self.never_was(op.key());
-            if self.queue.borrow().record(op.key()).is_none() {
-                return Ok(never);
-            }
-        }
+        // What is still being read was never stored; what was stored under the key before is ended all the same.
+        let gives_up = matches!(op, Op::Cancel(_) | Op::Discard(_));
+        let never = (gives_up && self.is_freezing(op.key())).then(|| self.never_was(op.key()));
         let ticket = self.tickets.get() + 2;
         self.tickets.set(ticket);
         let reply = Latch::new();
         self.replies.borrow_mut().insert(ticket, reply.clone());
         self.input(Event::Asked(ticket, op));
-        reply.wait().await
+        match (reply.wait().await, never) {
+            (Err(error), Some(never)) if error.code() == Code::UnknownKey => Ok(never),
+            (reply, _) => reply,
+        }
     }
 
     fn is_freezing(&self, key: &Key) -> bool {
@@ -599,7 +602,8 @@ impl Driver {
             Effect::Transact(ticket, op) => self.transact(ticket, op),
             Effect::Query => self.query(),
             Effect::BringForward => self.bring_forward(),
-            Effect::Send(record) => self.send(record),
+            // Carried out where it is taken from the queue.
+            Effect::Send(_) => {}
             Effect::Abort(key, fence) => self.abort(&key, fence),
             Effect::Report(report) => self.report(report),
             Effect::Reply(ticket, reply) => {
@@ -814,7 +818,8 @@ impl Driver {
 
     fn report(self: &Rc<Self>, report: Report) {
         match report {
-            Report::Renewed(old, new, made) => self.renew(&old, new, made),
+            // Carried out where it is taken from the queue.
+            Report::Renewed(..) => {}
             Report::Stored(key, _) => {
                 let stored = self.stored(&key);
                 let intent = self.queue.borrow().record(&key).cloned();

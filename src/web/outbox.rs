@@ -35,7 +35,7 @@ impl Outbox {
     /// Opens an outbox, at once; what is submitted before its storage is open waits for it.
     ///
     /// # Errors
-    /// Outside a browser `no-browser`.
+    /// None yet; options that cannot be had are to be one.
     pub fn open(options: OutboxOptions) -> Result<Self, Error> {
         Ok(Outbox(Driver::start(options, None)))
     }
@@ -48,7 +48,8 @@ impl Outbox {
     /// Submits a request.
     ///
     /// # Errors
-    /// None at once: what is wrong with the request comes from [`Submission::stored`] and [`Submission::outcome`].
+    /// `no-browser` where there is no source of randomness to make a key from. What is wrong with the request comes from
+    /// [`Submission::stored`] and [`Submission::outcome`].
     pub fn submit(&self, request: Request, options: SubmitOptions) -> Result<Submission, Error> {
         let key = match &options.key {
             Some(key) => key.clone(),
@@ -84,11 +85,12 @@ impl Outbox {
         self.submission_of(key, watch)
     }
 
-    /// A person's fresh intent: at once, with a full new budget. Where that needs a new key, the submission has it.
+    /// A person's fresh intent: at once, but never before the time that the server named, and with a full new budget.
+    /// Where that needs a new key, the submission has it.
     ///
     /// # Errors
-    /// `unknown-key`; `bad-state` if it is delivered, cancelled or being sent, or if it may be done twice and
-    /// `may_repeat` does not allow that.
+    /// `unknown-key`; `bad-state` if it is delivered, cancelled or being sent; `needs-may-repeat` if it may be done twice
+    /// and `may_repeat` does not allow that; `storage-failed`.
     pub async fn retry(&self, key: Key, may_repeat: bool) -> Result<Submission, Error> {
         let applied = self
             .0

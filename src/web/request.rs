@@ -21,6 +21,8 @@ pub struct Request {
     request: web_sys::Request,
     /// The names of the headers that the caller set: `Request` drops forbidden ones in silence.
     named: Vec<String>,
+    /// A body that a `Request` cannot take everywhere: a stream.
+    body: Option<web_sys::Response>,
 }
 
 impl Request {
@@ -74,16 +76,21 @@ impl Request {
                 .iter()
                 .map(|(name, _)| name.to_ascii_lowercase())
                 .collect(),
+            body: None,
         })
     }
 
     /// The browser's own `Request`, unused, with the names of the headers that the caller set (lower case).
     pub fn from_browser(request: web_sys::Request, named: Vec<String>) -> Self {
-        Request { request, named }
+        Request {
+            request,
+            named,
+            body: None,
+        }
     }
 
-    /// What the face hands over: the browser's own `Request`, unused, and the names of the headers that the caller set, in
-    /// lower case.
+    /// What the face hands over: the browser's own `Request`, unused, the names of the headers that the caller set, in
+    /// lower case, and as `body` a `Response` around a stream.
     #[cfg(feature = "js")]
     pub(crate) fn read(from: &Js) -> Self {
         Request {
@@ -92,6 +99,7 @@ impl Request {
                 .get("named")
                 .and_then(|named| Vec::read(&named))
                 .unwrap_or_default(),
+            body: from.get("body").map(|body| body.0.unchecked_into()),
         }
     }
 }
@@ -125,7 +133,11 @@ pub struct Frozen {
 /// # Errors
 /// `bad-request` for what cannot or must not be sent, `too-large` above `max_body_bytes`.
 pub async fn freeze(request: Request, options: &OutboxOptions) -> Result<Frozen, Error> {
-    let Request { request, named } = request;
+    let Request {
+        request,
+        named,
+        body,
+    } = request;
     let setting = |name: &str| get(&request, name).as_string().unwrap_or_default();
     let url = setting("url");
     check(&url, &setting("mode"), &named)?;
@@ -161,7 +173,11 @@ pub async fn freeze(request: Request, options: &OutboxOptions) -> Result<Frozen,
         }
     }
     let unreadable = |_| Error::about(Code::BadRequest, "body", "it could not be read");
-    let buffer = request.array_buffer().map_err(unreadable)?;
+    let buffer = match body {
+        Some(body) => body.array_buffer(),
+        None => request.array_buffer(),
+    };
+    let buffer = buffer.map_err(unreadable)?;
     let body = Uint8Array::new(&JsFuture::from(buffer).await.map_err(unreadable)?);
     head.body_bytes = u64::from(body.length());
     if head.body_bytes > options.max_body_bytes {

@@ -135,12 +135,12 @@ impl Store {
         let opening = self.opening.borrow().clone();
         let opened = self.try_open().await;
         if !opening.set(opened) && opened.is_ok() {
-            self.is_open();
+            self.mark_open();
         }
     }
 
     /// What failed before, or took too long, is open now.
-    fn is_open(&self) {
+    fn mark_open(&self) {
         let opened = Latch::new();
         opened.set(Ok(()));
         *self.opening.borrow_mut() = opened;
@@ -158,6 +158,10 @@ impl Store {
             }
         });
         let mut database = request.await?;
+        if self.closed.get() {
+            database.close();
+            return Err(StorageError::Absent);
+        }
         let store = Rc::downgrade(self);
         // A newer page wants to upgrade, or the browser closed it: let go, and open again when it is needed.
         let let_go = move || {
@@ -208,7 +212,7 @@ impl Store {
             return Err(StorageError::Absent);
         }
         self.try_open().await?;
-        self.is_open();
+        self.mark_open();
         self.try_begin(stores, mode, strict)
             .ok_or(StorageError::Failed)
     }
@@ -339,20 +343,22 @@ impl Store {
             let now = || JsValue::from(now as f64);
             let mut line = Line::default();
             let mut limit = DUE_LIMIT;
+            let mut passed_over = 0;
             // Rows that this build cannot read are passed over, however many there are.
             while line.due.is_empty() {
                 let range = between(&at(f64::NEG_INFINITY.into()), &at(now()))?;
                 let rows = index.get_all(Some(range), Some(limit))?.await?;
                 let count = rows.len();
                 line.due.extend(rows.into_iter().filter_map(read));
-                unreadable += count - line.due.len();
+                passed_over = count - line.due.len();
                 if count < limit as usize {
                     break;
                 }
                 limit = limit.saturating_mul(8);
             }
+            unreadable += passed_over;
             let later = || between(&at(now()), &at(end()));
-            let next = index.get_all(Some(later()?), Some(1))?.await?;
+            let next = index.get_all(Some(later()?), Some(DUE_LIMIT))?.await?;
             line.next = next.into_iter().find_map(read);
             let last = index.open_cursor(Some(later()?), Some(CursorDirection::Prev))?;
             if let Some(cursor) = last.await? {

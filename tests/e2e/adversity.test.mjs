@@ -84,6 +84,39 @@ test("an abort ends its own submission, and no other that has the key", async ()
   assert.deepEqual(ended, ["enough", "delivered"]);
 });
 
+test("a cancel of what is still being read ends what an earlier page stored under the key", async () => {
+  const page = await open({ policy: { ...policy, delaysMs: [1_000] } });
+  faults(on.server, "/orders", [busy]);
+  await page.evaluate(() => next(outbox.submit("/orders", { json: {} }, { key: "order-17" }), "waiting"));
+  await gotoPage(page, on.server, { policy });
+  const truth = await page.evaluate(async () => {
+    await outbox.ready;
+    const submission = outbox.submit("/orders", { json: {} }, { key: "order-17" });
+    return submission.cancel();
+  });
+  assert.deepEqual(truth, { cancelled: true, maybeDelivered: true });
+  assert.deepEqual((await dump(page)).intents.map(({ state }) => state), ["cancelled"]);
+  assert.equal(on.posts().length, 1);
+});
+
+test("of two signals, neither keeps its listener when it is over", async () => {
+  const page = await open();
+  const left = await page.evaluate(async () => {
+    let left = 0;
+    const signals = [new AbortController(), new AbortController()].map(({ signal }) => signal);
+    for (const signal of signals) {
+      signal.addEventListener = (type, listener, options) => {
+        left++;
+        options.signal.addEventListener("abort", () => left--);
+        EventTarget.prototype.addEventListener.call(signal, type, listener, options);
+      };
+    }
+    await outbox.submit("/orders", { json: {}, signal: signals[0] }, { signal: signals[1] }).outcome;
+    return left;
+  });
+  assert.equal(left, 0);
+});
+
 test("what is discarded in another tab and submitted anew there is sent as it is there", async () => {
   const first = await open({ policy: { ...policy, delaysMs: [700] } });
   faults(on.server, "/orders", [busy, busy]);
@@ -152,17 +185,22 @@ test("a fetch that was wrapped badly is a failure like any", async () => {
 test("a listener that takes its time does not come between a claim and its attempt", async () => {
   const page = await open();
   faults(on.server, "/orders", [{ type: "hang" }]);
-  const late = await page.evaluate(async () => {
-    let sent;
+  const order = await page.evaluate(async () => {
+    const order = [];
     const { fetch } = window;
-    window.fetch = (...args) => ((sent = performance.now()), fetch(...args));
+    window.fetch = (...args) => (order.push("fetch"), fetch(...args));
     const submission = outbox.submit("/orders", { json: {} });
-    let told;
-    for (const type of ["stored", "attempted"]) submission.addEventListener(type, () => (told ??= performance.now()));
+    for (const type of ["stored", "attempted"]) {
+      submission.addEventListener(type, () => {
+        order.push(type);
+        const until = performance.now() + 3_000;
+        while (performance.now() < until);
+      });
+    }
     await next(submission, "attempted");
-    return sent > told;
+    return order;
   });
-  assert.equal(late, false);
+  assert.deepEqual(order, ["fetch", "stored", "attempted"]);
 });
 
 test("an init of any kind is read as fetch reads it", async () => {

@@ -85,8 +85,8 @@ export interface PolicyFields {
 }
 
 /**
- * `interactive`: 4 attempts, 500 ms doubling up to 20 s. `background`: 5 attempts, at most 5, 15, 45, 135, 405 s apart.
- * `patient`: 40 attempts, soon at first, in the end every half hour.
+ * `interactive`: 4 attempts, at most 0.5, 1 and 2 s apart. `background`: 5 attempts, at most 5, 15, 45 and 135 s apart (then
+ * 405 s, for who raises the number). `patient`: 40 attempts, soon at first, in the end every half hour.
  */
 export type Preset = "interactive" | "background" | "patient";
 

@@ -118,7 +118,7 @@ class Outbox extends EventTarget {
       const key = (submission.key = String(rest.key ?? submission.key));
       if (!inBrowser) throw new ResubmitError("no-browser", "there is no browser here: nothing is stored or sent");
       if (onAbort !== "cancel" && onAbort !== "detach") throw badOption('options.onAbort: expected "cancel" or "detach"');
-      const frozen = { request: freeze(input, init), named: [...new Headers(init.headers).keys()] };
+      const frozen = { ...freeze(input, init), named: [...new Headers(init.headers).keys()] };
       if (rest.meta !== undefined) rest.meta = asJson(rest.meta, "options.meta");
       // Two ways to say it: the one in `init`, or in the `Request`, is `fetch`'s.
       for (const each of [init.signal ?? input.signal, signal]) if (each) submission.follow(each, onAbort);
@@ -324,7 +324,7 @@ function mintKey() {
 }
 
 /** The members of `RequestInit` that make the request. */
-const MEMBERS = ["method", "headers", "body", "mode", "credentials", "cache", "redirect", "referrer", "referrerPolicy", "integrity", "duplex"];
+const MEMBERS = ["method", "headers", "body", "mode", "credentials", "cache", "redirect", "referrer", "referrerPolicy", "integrity"];
 
 /**
  * The browser's own encoding of the input, taken now: one multipart boundary, one snapshot.
@@ -345,11 +345,12 @@ function freeze(input, given) {
     init.headers = headers;
   }
   if (!(input instanceof Request)) init.method ??= "POST";
-  // A stream is buffered before anything is sent.
-  if (init.body instanceof ReadableStream) init.duplex = "half";
+  // A stream is buffered before anything is sent. Where `Request` does not take it, it would make a text of it.
+  const body = init.body instanceof ReadableStream ? new Response(init.body) : undefined;
+  if (body) init.body = new Uint8Array();
   const request = new Request(input, init);
   if (request.bodyUsed) throw new TypeError("the body was read already");
-  return request;
+  return { request, body };
 }
 
 /** @param {unknown} value @param {string} field */

@@ -10,7 +10,7 @@ import { init, whenTrapped } from "./load.js";
  */
 export async function submitWithRetry(send, key, signal, policy) {
   if (typeof send !== "function") throw new ResubmitError("bad-option", "send: expected a function");
-  signal?.throwIfAborted();
+  if (signal?.aborted) throw signal.reason;
   /** @type {{ over: boolean, loop?: Loop | undefined }} */
   const run = { over: false };
   let abort = () => {};

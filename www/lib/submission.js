@@ -28,7 +28,8 @@ export class Submission extends EventTarget {
   /** Whether what happens to its key happens to it. */
   joined = false;
   #ended = false;
-  #abort = () => {};
+  /** Ends what listens to the caller's signals. */
+  #over = new AbortController();
   /** @type {{ reason: unknown } | undefined} */
   #cancelled;
   /** How it ended, if it did. @type {any} */
@@ -96,14 +97,16 @@ export class Submission extends EventTarget {
       if (this.joined) this.#outbox.cancel(this.key).catch(() => {});
     };
     if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort);
-    this.#abort = () => signal.removeEventListener("abort", abort);
+    signal.addEventListener("abort", abort, { signal: this.#over.signal });
   }
 
-  /** Whether a page has come to see how it ends. @param {boolean} [now] */
-  #seen(now) {
-    this.#watched ||= now !== false;
-    if (this.#ended) this.#outbox.acknowledge(this.key).catch(() => {});
+  /** A page has come to see how it ends. */
+  #seen() {
+    this.#watched = true;
+    if (!this.#ended) return;
+    // Once: the key may come to mean another intent.
+    this.#ended = false;
+    this.#outbox.acknowledge(this.key).catch(() => {});
   }
 
   /** Returns whether that is news. @param {any} stored */
@@ -117,7 +120,7 @@ export class Submission extends EventTarget {
 
   /** @param {any} outcome @param {boolean} [durable] */
   settle(outcome, durable) {
-    this.#abort();
+    this.#over.abort();
     // It may have been given up before it was stored.
     this.isStored(durable ? { durable } : { durable: false, reason: "asked" });
     this.#how = outcome;
@@ -130,7 +133,7 @@ export class Submission extends EventTarget {
 
   /** @param {unknown} error */
   fail(error) {
-    this.#abort();
+    this.#over.abort();
     this.#outbox.forget(this);
     this.#stored.reject?.(error);
     this.#outcome.reject?.(error);
