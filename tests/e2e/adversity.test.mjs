@@ -118,7 +118,8 @@ test("of two signals, neither keeps its listener when it is over", async () => {
 });
 
 test("what is discarded in another tab and submitted anew there is sent as it is there", async () => {
-  const first = await open({ policy: { ...policy, delaysMs: [700] } });
+  // Long enough for what the other tab does meanwhile.
+  const first = await open({ policy: { ...policy, delaysMs: [4_000] } });
   faults(on.server, "/orders", [busy, busy]);
   await first.evaluate(() => next(outbox.submit("/orders", { json: { item: "old" } }, { key: "cart-1" }), "waiting"));
   const second = await open({ policy: { ...policy, delaysMs: [300] } });
@@ -127,7 +128,7 @@ test("what is discarded in another tab and submitted anew there is sent as it is
     await next(outbox.submit("/orders", { json: { item: "new" } }, { key: "cart-1" }), "waiting");
   });
   await second.close();
-  await first.evaluate(() => new Promise((resolve) => setTimeout(resolve, 900)));
+  await on.arrived(3);
   await gotoPage(first, on.server, { policy });
   await first.evaluate(() => allSettled());
   assert.deepEqual(bodies().map(([, body]) => JSON.parse(body).item), ["old", "new", "new"]);
