@@ -129,8 +129,7 @@ test("what is discarded in another tab and submitted anew there is sent as it is
   });
   await second.close();
   await on.arrived(3);
-  await gotoPage(first, on.server, { policy });
-  await first.evaluate(() => allSettled());
+  await first.evaluate(() => listed((all) => all.some(({ state }) => state === "delivered")));
   assert.deepEqual(bodies().map(([, body]) => JSON.parse(body).item), ["old", "new", "new"]);
   assert.deepEqual(on.server.orders().map(({ text }) => text), ['{"item":"new"}']);
 });
@@ -246,4 +245,37 @@ test("a database that could not be opened once is opened with the next submissio
   await gotoPage(page, on.server, { policy });
   const stored = await page.evaluate(async () => [await outbox.ready, await outbox.submit("/orders", { json: {} }).stored]);
   assert.deepEqual(stored, [{ durable: false, reason: "no-storage" }, { durable: true }]);
+});
+
+test("what cannot be sent or read from here starves nothing", async () => {
+  const page = await open(waits);
+  faults(on.server, "/orders", [busy], "repeat-last");
+  await page.evaluate(async () => {
+    const waiting = Array.from({ length: 20 }, () => next(outbox.submit("/orders", { json: {}, headers: { authorization: "Bearer x" } }), "waiting"));
+    await Promise.all(waiting);
+    outbox.close();
+    // All are due; and so are as many of a newer build, in the line of what can be sent.
+    const open = indexedDB.open("resubmit:resubmit");
+    await new Promise((resolve) => (open.onsuccess = resolve));
+    const write = open.result.transaction("intents", "readwrite");
+    const rows = write.objectStore("intents");
+    rows.getAll().onsuccess = ({ target }) => {
+      for (const row of target.result) {
+        const due = { ...row, nextAttemptAt: 1, schedule: { writtenAt: 1, lengthMs: 0 } };
+        rows.put(due);
+        rows.put({ ...due, key: row.key + "-newer", v: 2, needs: "" });
+      }
+    };
+    await new Promise((resolve) => (write.oncomplete = resolve));
+    open.result.close();
+  });
+  await gotoPage(page, on.server, { policy: { ...policy, delaysMs: [300] } });
+  faults(on.server, "/orders", [busy]);
+  const status = await page.evaluate(async () => {
+    const submission = outbox.submit("/orders", { json: {} });
+    await next(submission, "waiting");
+    return (await submission.outcome).status;
+  });
+  assert.equal(status, "delivered");
+  assert.equal(await page.evaluate(() => outbox.unreadable), 20);
 });
