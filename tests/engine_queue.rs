@@ -78,6 +78,7 @@ impl Page {
                 Effect::BringForward => self.brought_forward += 1,
                 Effect::Send(record) => self.sent.push((*record).clone()),
                 Effect::Abort(key, fence) => self.aborted.push((key, fence)),
+                Effect::Renew(..) => {}
                 Effect::Report(report) => self.reports.push(report),
                 Effect::Reply(ticket, reply) => self.replies.push((ticket, reply)),
             }
@@ -1101,14 +1102,20 @@ fn what_this_page_holds_goes_over_to_the_new_key() {
     let key = page.submit_with(named("a", patient()), false);
     page.answer(&key, status(422));
     let new_key = Key::parse("new").unwrap();
-    page.ask(Op::Retry {
+    let retry = Op::Retry {
         key: key.clone(),
         new_key: new_key.clone(),
         may_repeat: false,
-    });
-    let at = |report: &Report| page.reports.iter().position(|told| told == report).unwrap();
-    assert!(at(&Report::Renewed(key.clone(), new_key.clone(), NOW)) < at(&Report::Removed(key)));
-    assert_eq!(page.sends(&new_key), 1);
+    };
+    let mut env = page.env();
+    page.queue.handle(Event::Asked(2, retry), &mut env);
+    let effects: Vec<Effect> = std::iter::from_fn(|| page.queue.poll_effect()).collect();
+    let at = |is: &dyn Fn(&Effect) -> bool| effects.iter().position(is).unwrap();
+    let renewed = at(&|effect| *effect == Effect::Renew(key.clone(), new_key.clone(), NOW));
+    assert!(renewed < at(&|effect| *effect == Effect::Report(Report::Removed(key.clone()))));
+    assert!(
+        renewed < at(&|effect| matches!(effect, Effect::Send(record) if record.key == new_key))
+    );
 }
 
 /// Its headers are nowhere else, so the page keeps it: it stayed pending for ever after a retry.

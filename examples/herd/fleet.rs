@@ -261,7 +261,7 @@ impl World {
                 }
             }
             // (No attempt here takes as long as its time limit, and nobody gives up.)
-            Effect::Abort(..) | Effect::Report(_) | Effect::Reply(..) => {}
+            Effect::Abort(..) | Effect::Renew(..) | Effect::Report(_) | Effect::Reply(..) => {}
         }
     }
 

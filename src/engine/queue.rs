@@ -94,6 +94,9 @@ pub enum Effect {
     BringForward,
     /// Call `fetch` now, in this task; answer with [`Event::Answered`].
     Send(Rc<Record>),
+    /// A person's retry needed a new key, the second, of an intent made at that moment: what this page holds goes with
+    /// it, before anything else is done.
+    Renew(Key, Key, Wall),
     /// Abort the attempt of that fence.
     Abort(Key, u64),
     /// Tell who listens.
@@ -119,9 +122,6 @@ pub enum Report {
     Waiting(Rc<Record>),
     /// The intent settled. `fence`: of the attempt whose answer settled it.
     Settled(Rc<Record>, Option<u64>),
-    /// A person's retry needed a new key, the second, of an intent made at that moment: what this page holds goes with
-    /// it, before anything else is done.
-    Renewed(Key, Key, Wall),
     /// Its row is gone.
     Removed(Key),
 }
@@ -772,26 +772,17 @@ impl Queue {
         let Some(record) = applied.record.as_ref().filter(|_| applied.accepted) else {
             return;
         };
-        let in_memory = self.in_memory(key);
-        let place = if in_memory {
-            Place::Memory
-        } else {
-            Place::Disk
-        };
-        if self.live.contains_key(key) {
-            self.live.insert(
-                record.key.clone(),
-                Live {
-                    record: record.clone(),
-                    place,
-                    phase: Phase::Idle,
-                    ours: true,
-                },
-            );
+        if let Some(live) = self.live.remove(key) {
+            let renewed = Live {
+                record: record.clone(),
+                phase: Phase::Idle,
+                ours: true,
+                ..live
+            };
+            self.live.insert(record.key.clone(), renewed);
         }
         if record.key != *key {
-            self.live.remove(key);
-            self.report(Report::Renewed(
+            self.emit(Effect::Renew(
                 key.clone(),
                 record.key.clone(),
                 record.created_at,

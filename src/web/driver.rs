@@ -288,21 +288,20 @@ impl Driver {
             return;
         }
         // Before anybody is told anything: a listener that takes its time must not come between a claim and its attempt.
-        let mut attempts = Vec::new();
+        let mut at_once = Vec::new();
         {
             let mut queue = self.queue.borrow_mut();
             queue.handle(event, &mut env());
             let mut effects = self.effects.borrow_mut();
             while let Some(effect) = queue.poll_effect() {
                 match effect {
-                    Effect::Send(record) => attempts.push(record),
-                    Effect::Report(Report::Renewed(old, new, made)) => self.renew(&old, new, made),
+                    Effect::Send(_) | Effect::Renew(..) => at_once.push(effect),
                     _ => effects.push_back(effect),
                 }
             }
         }
-        for record in attempts {
-            self.send(record);
+        for effect in at_once {
+            self.run(effect);
         }
         if self.draining.replace(true) {
             return;
@@ -537,8 +536,7 @@ impl Driver {
         }
         let stored = self.stored(&record.key);
         let outcome = Outcome::of(record, None);
-        let watches = self.watches.borrow().get(&record.key).cloned();
-        for watch in watches.unwrap_or_default() {
+        for watch in self.watches_of(&record.key) {
             watch.stored.set(Ok(stored));
             if let Some(outcome) = outcome.clone() {
                 watch.outcome.set(Ok(outcome));
@@ -602,8 +600,8 @@ impl Driver {
             Effect::Transact(ticket, op) => self.transact(ticket, op),
             Effect::Query => self.query(),
             Effect::BringForward => self.bring_forward(),
-            // Carried out where it is taken from the queue.
-            Effect::Send(_) => {}
+            Effect::Send(record) => self.send(record),
+            Effect::Renew(old, new, made) => self.renew(&old, new, made),
             Effect::Abort(key, fence) => self.abort(&key, fence),
             Effect::Report(report) => self.report(report),
             Effect::Reply(ticket, reply) => {
@@ -818,8 +816,6 @@ impl Driver {
 
     fn report(self: &Rc<Self>, report: Report) {
         match report {
-            // Carried out where it is taken from the queue.
-            Report::Renewed(..) => {}
             Report::Stored(key, _) => {
                 let stored = self.stored(&key);
                 let intent = self.queue.borrow().record(&key).cloned();

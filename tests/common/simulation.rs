@@ -501,6 +501,8 @@ impl World {
                     self.after(0, Happening::Tell(id, told));
                 }
             }
+            // (Bodies go over with the reply.)
+            Effect::Renew(..) => {}
             Effect::Report(report) => self.report(report),
             Effect::Reply(ticket, result) => {
                 self.reply(ticket, result.ok().map(|applied| *applied))
@@ -549,7 +551,7 @@ impl World {
                 assert_eq!(record.state, State::Pending, "only what is pending waits");
                 page.settled.remove(&record.key);
             }
-            Report::Known(_) | Report::Attempted(_) | Report::Renewed(..) | Report::Removed(_) => {}
+            Report::Known(_) | Report::Attempted(_) | Report::Removed(_) => {}
             Report::Rejected(key, _, error) => panic!("{ONE_KEY_ONE_BODY}: {key:?} {error}"),
         }
     }
