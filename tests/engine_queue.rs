@@ -6,6 +6,7 @@ mod common;
 
 use common::*;
 use resubmit::engine::error::Code;
+use resubmit::engine::gate::{self, Gate};
 use resubmit::engine::queue::{Due, Ticket, PER_ORIGIN, RECHECK};
 use resubmit::engine::transition::{Claim, GRACE};
 use resubmit::engine::{
@@ -23,6 +24,8 @@ struct Page {
     skew: i64,
     seed: u64,
     rows: BTreeMap<Key, Record>,
+    /// The closed gates, by origin.
+    gates: BTreeMap<String, Gate>,
     /// Transactions that the store has yet to run.
     waiting: Vec<(Ticket, Op)>,
     sent: Vec<Record>,
@@ -41,6 +44,7 @@ impl Page {
             skew: 0,
             seed: 1,
             rows: BTreeMap::new(),
+            gates: BTreeMap::new(),
             waiting: Vec::new(),
             sent: Vec::new(),
             aborted: Vec::new(),
@@ -50,7 +54,7 @@ impl Page {
             brought_forward: 0,
         };
         page.tell(Event::Opened);
-        page.tell(Event::Queried(Due::new()));
+        page.tell(Event::Queried(Due::default()));
         page.queries = 0;
         page
     }
@@ -89,7 +93,18 @@ impl Page {
     fn commit(&mut self) -> Op {
         let (ticket, op) = self.waiting.remove(0);
         let row = self.rows.get(op.key()).cloned().map(Rc::new);
-        let applied = op.apply(row, &mut self.env());
+        let origin = match (&op, &row) {
+            (_, Some(row)) => row.origin.clone(),
+            (Op::Store(record), None) => record.origin.clone(),
+            _ => String::new(),
+        };
+        let gate = self.gates.get(&origin).cloned();
+        let applied = gate::apply(&op, gate, row, &mut self.env());
+        match &applied.gate {
+            Some(Some(gate)) => drop(self.gates.insert(origin, gate.clone())),
+            Some(None) => drop(self.gates.remove(&origin)),
+            None => {}
+        }
         for write in &applied.writes {
             match write {
                 Write::Put(record) => {
@@ -118,7 +133,10 @@ impl Page {
 
     /// The store answers the query that waits.
     fn answer_query(&mut self) {
-        let due = lines(self.rows.values().cloned(), self.wall(), usize::MAX);
+        let due = Due {
+            gates: self.gates.values().cloned().collect(),
+            ..lines(self.rows.values().cloned(), self.wall(), usize::MAX)
+        };
         self.queries -= 1;
         self.tell(Event::Queried(due));
     }
@@ -218,6 +236,14 @@ fn patient() -> Policy {
     }
 }
 
+/// To an origin of its own: what becomes of another's attempts is no matter to it.
+fn elsewhere(name: &str) -> Record {
+    let mut record = named(name, patient());
+    record.origin = format!("https://{name}.test");
+    record.request.url = format!("https://{name}.test/orders");
+    record
+}
+
 /// A page whose first intent was stored and is being sent.
 fn sending() -> (Page, Key) {
     let mut page = Page::new();
@@ -298,10 +324,7 @@ fn at_most_four_attempts_run_at_once_to_one_origin() {
         "all are on the disk"
     );
     // Another origin is not held up.
-    let mut other = named("b", patient());
-    other.request.url = "https://other.test/orders".into();
-    other.origin = "https://other.test".into();
-    let other = page.submit_with(other, true);
+    let other = page.submit_with(elsewhere("b"), true);
     page.settle_down();
     assert_eq!(page.sends(&other), 1);
     // As one ends, the next begins, without a tick.
@@ -664,7 +687,7 @@ fn the_hint_needs_another_request_that_succeeds() {
     page.answer(&key, at_once());
     page.commit();
     assert_eq!(page.rows[&key].evidence.as_ref().unwrap().hint, None);
-    let other = page.submit("b");
+    let other = page.submit_with(elsewhere("b"), true);
     page.commit();
     page.answer(&other, status(200));
     page.commit();
@@ -677,7 +700,7 @@ fn the_hint_needs_another_request_that_succeeds() {
 #[test]
 fn online_ends_what_hangs_and_brings_forward_what_waits() {
     let (mut page, key) = waiting();
-    let other = page.submit("b");
+    let other = page.submit_with(elsewhere("b"), true);
     page.commit();
     page.tell(Event::Offline);
     page.now += 1_000;
@@ -686,7 +709,14 @@ fn online_ends_what_hangs_and_brings_forward_what_waits() {
     assert_eq!(page.brought_forward, 1);
     // The shell brings the rows forward, and says so.
     let op = Op::BringForward(key.clone());
-    let applied = op.apply(page.rows.get(&key).cloned().map(Rc::new), &mut page.env());
+    let origin = &page.rows[&key].origin.clone();
+    let (gate, row) = (
+        page.gates.get(origin).cloned(),
+        page.rows.get(&key).cloned(),
+    );
+    let applied = gate::apply(&op, gate, row.map(Rc::new), &mut page.env());
+    let gate = applied.gate.clone().flatten().unwrap();
+    page.gates.insert(origin.clone(), gate);
     page.rows
         .insert(key.clone(), (**applied.record.as_ref().unwrap()).clone());
     page.tell(Event::Committed(1, op, Box::new(applied)));
@@ -706,8 +736,8 @@ fn an_attempt_that_began_online_is_left_alone_by_online() {
 #[test]
 fn in_memory_online_cuts_the_wait_once_and_never_before_a_floor() {
     let mut page = Page::new();
-    let plain = page.submit_with(named("plain", patient()), false);
-    let floored = page.submit_with(named("floored", patient()), false);
+    let plain = page.submit_with(elsewhere("plain"), false);
+    let floored = page.submit_with(elsewhere("floored"), false);
     page.answer(&plain, status(503));
     page.answer(&floored, status_after(503, "600"));
     page.now += 1_000;
@@ -1308,7 +1338,7 @@ fn a_clock_that_was_ahead_costs_no_more_than_the_wait_itself() {
         page.skew = 365 * DAY as i64;
         let mut keys = Vec::new();
         for n in 0..PER_ORIGIN {
-            let mut record = named(&format!("a{n}"), patient());
+            let mut record = elsewhere(&format!("a{n}"));
             record.budget_from = page.wall();
             let key = page.submit_with(record, durable);
             page.settle_down();
@@ -1328,9 +1358,7 @@ fn a_clock_that_was_ahead_costs_no_more_than_the_wait_itself() {
 fn reconnecting_brings_nobody_back_in_the_same_instant() {
     let mut page = Page::new();
     for n in 0..40 {
-        let mut record = named(&format!("m{n}"), patient());
-        record.request.url = format!("https://host{n}.test/");
-        let key = page.submit_with(record, false);
+        let key = page.submit_with(elsewhere(&format!("m{n}")), false);
         page.answer(&key, network_failure());
     }
     page.now += 1_000;
@@ -1361,4 +1389,173 @@ fn the_same_events_give_the_same_effects() {
         (page.sent, page.reports)
     };
     assert_eq!(run(), run());
+}
+
+// The gate of an origin
+
+#[test]
+fn a_thousand_due_intents_over_a_dead_server_send_no_more_than_the_probes() {
+    let mut page = Page::new();
+    for n in 0..1_000 {
+        let row = named(&format!("a{n}"), patient());
+        page.rows.insert(row.key.clone(), row);
+    }
+    page.tell(Event::Look);
+    page.settle_down();
+    // Four were on their way when it was not known yet.
+    assert_eq!(page.sent.len(), PER_ORIGIN);
+    let mut probes = 0;
+    for _ in 0..2_000 {
+        let sent = page.sent.len();
+        for record in page.sent.clone().iter().rev().take(PER_ORIGIN) {
+            page.answer(&record.key, network_failure());
+        }
+        page.settle_down();
+        page.pass(1_000);
+        let more = page.sent.len() - sent;
+        assert!(more <= 1, "one at a time");
+        probes += more;
+    }
+    // 5, 15, 45, 135 and then every 405 s, in some 2,000 s.
+    assert!((5..=9).contains(&probes), "{probes}");
+    let spent: u32 = page.rows.values().map(|row| row.spent).sum();
+    assert_eq!(
+        spent as usize,
+        PER_ORIGIN + probes,
+        "waiting at a gate spends nothing"
+    );
+    // It is back: the probe opens the gate, and all go.
+    let sending = |page: &Page| {
+        let mut rows = page.rows.values();
+        rows.find(|row| row.state == State::Sending)
+            .map(|row| row.key.clone())
+    };
+    while sending(&page).is_none() {
+        page.pass(1_000);
+    }
+    while let Some(key) = sending(&page) {
+        page.answer(&key, status(201));
+        page.settle_down();
+    }
+    let delivered = |row: &Record| row.state == State::Delivered;
+    assert!(page.rows.values().all(delivered));
+}
+
+#[test]
+fn nothing_passes_inside_the_servers_floor() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.settle_down();
+    page.answer(&key, status_after(503, "600"));
+    page.settle_down();
+    for n in 0..50 {
+        page.submit(&format!("b{n}"));
+        page.settle_down();
+        page.pass(11_000);
+    }
+    assert_eq!(page.sent.len(), 1);
+    // What was stored at the gate says so, and when it will be tried.
+    let waits = &page.rows[&common::key("b0")];
+    assert_eq!(
+        (waits.state, waits.reason, waits.attempts),
+        (State::Pending, Some(Reason::ServerBusy), 0)
+    );
+    assert!(!waits.maybe_delivered);
+    // A person's retry does not undercut it either.
+    page.ask(Op::Retry {
+        key: key.clone(),
+        new_key: Key::parse("new").unwrap(),
+        may_repeat: false,
+    });
+    page.settle_down();
+    assert_eq!(page.sent.len(), 1);
+    page.pass(3 * MINUTE);
+    assert!(page.sent.len() > 1);
+}
+
+#[test]
+fn another_origin_goes_on_and_an_answer_opens_the_gate() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.settle_down();
+    page.answer(&key, network_failure());
+    page.settle_down();
+    let held = page.submit("b");
+    let other = page.submit_with(elsewhere("c"), true);
+    page.settle_down();
+    assert_eq!((page.sends(&held), page.sends(&other)), (0, 1));
+    page.pass(6 * SECOND);
+    page.answer(&key, status(422));
+    page.settle_down();
+    assert_eq!(page.sends(&held), 1);
+}
+
+/// The page that took the probe dies with it: its lease is the deadline of the rest.
+#[test]
+fn a_dead_prober_holds_nobody_up_for_longer_than_its_lease() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.settle_down();
+    page.answer(&key, network_failure());
+    page.settle_down();
+    page.submit("b");
+    page.settle_down();
+    page.pass(6 * SECOND);
+    assert_eq!(page.sent.len(), 2);
+    let mut next = Page {
+        rows: page.rows,
+        gates: page.gates,
+        now: page.now,
+        ..Page::new()
+    };
+    next.tell(Event::Look);
+    next.settle_down();
+    assert!(next.sent.is_empty());
+    next.pass(MINUTE);
+    assert_eq!(next.sent.len(), 1);
+}
+
+#[test]
+fn a_retry_by_a_person_is_a_probe() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.settle_down();
+    page.answer(&key, network_failure());
+    page.settle_down();
+    page.ask(Op::Retry {
+        key: key.clone(),
+        new_key: Key::parse("new").unwrap(),
+        may_repeat: false,
+    });
+    page.settle_down();
+    assert_eq!(page.sends(&key), 2);
+}
+
+/// A server may have been down for hours, with half an hour between the probes, and be back: a person who submits now does
+/// not wait for the next.
+#[test]
+fn a_new_submission_may_be_the_probe() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.settle_down();
+    for n in 1..5 {
+        page.answer(&key, network_failure());
+        page.settle_down();
+        while page.sends(&key) == n {
+            page.pass(SECOND);
+        }
+    }
+    let sent = page.sent.len();
+    page.answer(&key, network_failure());
+    page.settle_down();
+    let at_once = page.submit("b");
+    page.settle_down();
+    assert_eq!(page.sends(&at_once), 0, "no storm");
+    page.pass(6 * SECOND);
+    let later = page.submit("c");
+    page.settle_down();
+    assert_eq!((page.sends(&later), page.sent.len()), (1, sent + 1));
+    let behind = page.submit("d");
+    page.settle_down();
+    assert_eq!(page.sends(&behind), 0, "one at a time");
 }

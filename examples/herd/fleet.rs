@@ -306,7 +306,7 @@ fn clocks(now: Millis) -> Clocks {
 /// What the store finds: one line, if its row waits.
 fn due(row: Option<&Rc<Record>>, now: Wall) -> Due {
     let Some((row, at)) = row.and_then(|row| Some((row, row.next_attempt_at?))) else {
-        return Due::new();
+        return Due::default();
     };
     let mut line = Line::default();
     if at <= now {
@@ -315,5 +315,8 @@ fn due(row: Option<&Rc<Record>>, now: Wall) -> Due {
         line.next = Some(row.clone());
         line.last = Some(row.clone());
     }
-    vec![line]
+    Due {
+        lines: vec![line],
+        gates: Vec::new(),
+    }
 }

@@ -9,6 +9,7 @@ pub mod encode;
 pub mod env;
 pub mod error;
 pub mod fingerprint;
+pub mod gate;
 pub mod intent;
 pub mod key;
 pub mod key_field;
@@ -27,6 +28,7 @@ mod words;
 
 pub use env::{Clocks, Env, Millis, Random, Wall};
 pub use error::{Code, Error};
+pub use gate::Gate;
 pub use intent::Intent;
 pub use key::{Key, KeyFormat, KeyPlace};
 pub use op::{Applied, Op, Write};

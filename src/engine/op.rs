@@ -5,6 +5,7 @@
 
 use super::env::Env;
 use super::error::{Code, Error};
+use super::gate::Gate;
 use super::key::Key;
 use super::record::Record;
 use super::transition::Claim;
@@ -71,6 +72,8 @@ pub struct Applied {
     pub settled: bool,
     /// What to write, in order.
     pub writes: Vec<Write>,
+    /// The gate of its origin, where it was looked at: `None` is open.
+    pub gate: Option<Option<Gate>>,
     /// Why it was not done, where the caller is to know.
     pub error: Option<Error>,
 }

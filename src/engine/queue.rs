@@ -6,6 +6,7 @@
 
 use super::env::{Clocks, Env, Millis, Wall};
 use super::error::{Code, Error};
+use super::gate::{self, Gate};
 use super::key::Key;
 use super::op::{Applied, Op};
 use super::record::{Record, State};
@@ -68,9 +69,15 @@ pub enum Event {
     Asked(Ticket, Op),
 }
 
-/// What waits in the store: a line for every origin, and for every set of things that a page needs to make an attempt.
-/// They are read apart, so that none of them starves another: a page that lacks a header, or an origin that is down.
-pub type Due = Vec<Line>;
+/// What waits in the store.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Due {
+    /// A line for every origin, and for every set of things that a page needs to make an attempt. They are read apart, so
+    /// that none of them starves another: a page that lacks a header, or an origin that is down.
+    pub lines: Vec<Line>,
+    /// The gates that are closed.
+    pub gates: Vec<Gate>,
+}
 
 /// What is due in one line, and the two ends of what is not.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -180,6 +187,8 @@ pub struct Queue {
     backlog: bool,
     /// When the store has work again.
     next_due: Option<Wall>,
+    /// The gates that are closed, by origin, as far as this page knows.
+    gates: Table<String, Gate>,
     clocks: Option<Clocks>,
     offline: bool,
     offline_is_a_lie: bool,
@@ -218,6 +227,7 @@ impl Queue {
             look: false,
             backlog: false,
             next_due: None,
+            gates: Table::default(),
             clocks: None,
             offline,
             offline_is_a_lie: false,
@@ -244,6 +254,19 @@ impl Queue {
         self.live
             .get(key)
             .is_some_and(|live| live.place == Place::Memory)
+    }
+
+    /// The gate of an origin, if it is closed as far as this page knows.
+    pub fn gate(&self, origin: &String) -> Option<Gate> {
+        self.gates.get(origin).cloned()
+    }
+
+    /// When an intent of that origin that is due may be tried: where its gate is closed, as the probe.
+    fn opens(&self, origin: &String, due: Wall, now: Wall) -> Wall {
+        match self.gates.get(origin) {
+            Some(gate) if !gate.lets_pass(now) => due.max(gate.probe.at()),
+            _ => due,
+        }
     }
 
     /// Whether it is not known yet if the intent is on the disk.
@@ -279,8 +302,10 @@ impl Queue {
                 within(attempt.timeout.saturating_sub(passed));
             }
         }
-        for due in self.own().filter_map(|live| live.record.next_attempt_at) {
-            within(self.until(due, now));
+        for live in self.own() {
+            if let Some(due) = live.record.next_attempt_at {
+                within(self.until(self.opens(&live.record.origin, due, now.wall), now));
+            }
         }
         if let Some(due) = self.next_due {
             within(self.until(due, now));
@@ -375,8 +400,23 @@ impl Queue {
             let known = op.apply(Some(live.record.clone()), env);
             return self.known(&record, &known);
         }
-        if self.free_slot(&record.origin) {
-            Rc::make_mut(&mut record).claim(env);
+        match self.gates.get(&record.origin) {
+            Some(gate)
+                if !gate.lets_pass(env.wall)
+                    && (self.busy(&record.origin) > 0
+                        || !gate.lets_new_pass(&record.policy, env.wall)) =>
+            {
+                Rc::make_mut(&mut record).hold(gate.probe)
+            }
+            _ if self.free_slot(&record.origin) => {
+                Rc::make_mut(&mut record).claim(env);
+            }
+            _ => {}
+        }
+        if !durable {
+            let op = Op::Store(record.clone());
+            let applied = gate::apply(&op, self.gate(&record.origin), None, env);
+            self.note_gate(&applied);
         }
         let op = Op::Store(record.clone());
         let (place, phase) = if durable {
@@ -508,8 +548,12 @@ impl Queue {
     }
 
     fn free_slot(&self, origin: &str) -> bool {
-        let busy = self
-            .live
+        self.busy(origin) < PER_ORIGIN
+    }
+
+    /// How many attempts to that origin this page makes, or is about to make.
+    fn busy(&self, origin: &str) -> usize {
+        self.live
             .values()
             .filter(|live| match live.phase {
                 Phase::Storing(_) => live.record.state == State::Sending,
@@ -517,8 +561,7 @@ impl Queue {
                 Phase::Idle | Phase::Ending => false,
             })
             .filter(|live| live.record.origin == origin)
-            .count();
-        busy < PER_ORIGIN
+            .count()
     }
 
     // Transactions
@@ -532,7 +575,8 @@ impl Queue {
     fn run(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
         match self.live.get(op.key()) {
             Some(live) if live.place == Place::Memory => {
-                let applied = op.apply(Some(live.record.clone()), env);
+                let gate = self.gates.get(&live.record.origin).cloned();
+                let applied = gate::apply(&op, gate, Some(live.record.clone()), env);
                 self.committed(ticket, op, applied, env);
             }
             _ => self.emit(Effect::Transact(ticket, op)),
@@ -611,6 +655,7 @@ impl Queue {
     }
 
     fn committed(&mut self, ticket: Ticket, op: Op, applied: Applied, env: &mut Env) {
+        self.note_gate(&applied);
         match &op {
             Op::Store(record) => self.store_committed(record, &applied, env),
             Op::Claim(key) => self.claim_committed(key, &applied, env),
@@ -649,9 +694,22 @@ impl Queue {
         }
     }
 
+    fn note_gate(&mut self, applied: &Applied) {
+        if let (Some(record), Some(gate)) = (&applied.record, &applied.gate) {
+            match gate {
+                Some(gate) => self.gates.insert(record.origin.clone(), gate.clone()),
+                None => {
+                    // What waited behind it may go.
+                    self.gates.remove(&record.origin);
+                    self.look |= self.open;
+                }
+            }
+        }
+    }
+
     fn store_committed(&mut self, new: &Record, applied: &Applied, env: &mut Env) {
         let key = new.key.clone();
-        let Some(live) = self.live.get(&key) else {
+        let Some(live) = self.live.get_mut(&key) else {
             return;
         };
         let phase = live.phase;
@@ -663,9 +721,17 @@ impl Queue {
             }
             return self.known(new, applied);
         }
+        let stored = applied.record.clone();
+        if let Some(record) = &stored {
+            live.record = record.clone();
+        }
         self.report(Report::Stored(key.clone(), true));
         if let Phase::Storing(asked) = phase {
             self.begin(key, asked, env);
+            // Stored behind a closed gate.
+            if let Some(record) = stored.filter(|record| record.reason.is_some()) {
+                self.waiting(&record);
+            }
         }
     }
 
@@ -802,9 +868,14 @@ impl Queue {
     fn note_due(&mut self, record: &Record) {
         if let Some(due) = record.next_attempt_at {
             if !self.in_memory(&record.key) {
-                self.next_due = Some(self.next_due.map_or(due, |least| least.min(due)));
+                let now = self.clocks.map_or(due, |clocks| clocks.wall);
+                self.due_at(self.opens(&record.origin, due, now));
             }
         }
+    }
+
+    fn due_at(&mut self, due: Wall) {
+        self.next_due = Some(self.next_due.map_or(due, |least| least.min(due)));
     }
 
     fn waiting(&mut self, record: &Rc<Record>) {
@@ -963,6 +1034,16 @@ impl Queue {
         if live.phase != Phase::Idle || self.leaving {
             return;
         }
+        if live.record.limit_met(env.wall).is_none() {
+            if let Some(gate) = self.gates.get(&live.record.origin) {
+                let passes = gate.lets_pass(env.wall);
+                if !passes || self.busy(&live.record.origin) > 0 {
+                    // Looked for again when the gate lets the next one pass, or when what is on its way has ended.
+                    self.backlog |= passes;
+                    return;
+                }
+            }
+        }
         if !self.free_slot(&live.record.origin) {
             self.backlog = true;
             return;
@@ -977,7 +1058,12 @@ impl Queue {
         self.querying = false;
         self.backlog = false;
         self.next_due = None;
-        for line in found {
+        let mut gates = Table::default();
+        for gate in found.gates {
+            gates.insert(gate.id.clone(), gate);
+        }
+        self.gates = gates;
+        for line in found.lines {
             for record in [&line.next, &line.last].into_iter().flatten() {
                 if record.is_from_the_future(env.wall) {
                     self.transact(Op::Reanchor(record.key.clone()), env);
@@ -987,6 +1073,11 @@ impl Queue {
                 self.note_due(&next);
             }
             for record in line.due {
+                let due = record.next_attempt_at.unwrap_or(env.wall);
+                let opens = self.opens(&record.origin, due, env.wall);
+                if opens > env.wall && Self::can_supply(&record) {
+                    self.due_at(opens);
+                }
                 self.found_due(record, env);
             }
         }

@@ -138,7 +138,7 @@ impl Deadline {
         self.written_at > now
     }
 
-    fn anchored(self, now: Wall) -> Self {
+    pub(super) fn anchored(self, now: Wall) -> Self {
         Deadline {
             written_at: self.written_at.min(now),
             ..self

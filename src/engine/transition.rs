@@ -68,6 +68,11 @@ impl Record {
         Claim::Granted
     }
 
+    /// Waits for the gate of its origin, which is closed: nothing was claimed.
+    pub(super) fn hold(&mut self, probe: Deadline) {
+        self.pend(Reason::ServerBusy, probe);
+    }
+
     /// The limit that forbids another attempt at `now`, if one is met. The age of the key outranks every other.
     pub fn limit_met(&self, now: Wall) -> Option<Reason> {
         if self.maybe_delivered && self.key_expired(now) {

@@ -276,7 +276,7 @@ fn conflict(floor: Option<Floor>, about: &About<'_>) -> Option<Verdict> {
     }
 }
 
-fn server_floor(head: &Head, now: Wall) -> Option<Floor> {
+pub(super) fn server_floor(head: &Head, now: Wall) -> Option<Floor> {
     if !matches!(head.status, 408 | 409 | 413 | 425 | 429 | 500..) {
         return None;
     }

@@ -631,13 +631,18 @@ impl Driver {
                         // makes of it, this comes right behind on the same connection.
                         let undo = Op::Unstore(record.clone());
                         spawn(async move {
-                            let _ = store.transact(&undo, None, &mut env()).await;
+                            let _ = store.transact(&undo, None, None, &mut env()).await;
                         });
                     }
                     driver.input(Event::Failed(ticket, op));
                 }))
             };
-            let done = store.transact(&op, body, &mut env()).await;
+            let gate = {
+                let queue = driver.queue.borrow();
+                let record = queue.record(op.key());
+                record.and_then(|record| queue.gate(&record.origin))
+            };
+            let done = store.transact(&op, body, gate, &mut env()).await;
             if !patience.in_time() {
                 if let Ok((applied, _)) = done {
                     driver.input(Event::CommittedLate(op, Box::new(applied)));

@@ -5,8 +5,11 @@
 
 use super::latch::Latch;
 use super::source::{get, set, Js};
+use crate::engine::decode::Fields;
 use crate::engine::encode::write;
+use crate::engine::gate::{self, Gate};
 use crate::engine::queue::{Due, Line};
+use crate::engine::shape::Shape;
 use crate::engine::{Applied, Env, Key, Op, Record, Wall, Write};
 use idb::{
     CursorDirection, Database, DatabaseEvent, Factory, IndexParams, KeyPath, KeyRange, ObjectStore,
@@ -232,20 +235,23 @@ impl Store {
     }
 
     /// Runs one transaction of the engine's. Returns what it came to, and the body of a row that was claimed. `held`:
-    /// the body that the page holds for the intent made at that moment.
+    /// the body that the page holds for the intent made at that moment. `gate`: that of its origin, as the page knows
+    /// it; a claim and a retry read it, since only one page may take the probe.
     ///
     /// Nothing but IndexedDB is awaited between the first request and the commit.
     pub async fn transact(
         self: &Rc<Self>,
         op: &Op,
         held: Option<(Wall, Uint8Array)>,
+        mut gate: Option<Gate>,
         env: &mut Env,
     ) -> Result<(Applied, Option<Uint8Array>)> {
         let transaction = self
-            .begin(&[INTENTS, BODIES], "readwrite", op.is_strict())
+            .begin(&[INTENTS, BODIES, GATES], "readwrite", op.is_strict())
             .await?;
         let intents = transaction.object_store(INTENTS)?;
         let bodies = transaction.object_store(BODIES)?;
+        let gates = transaction.object_store(GATES)?;
         // A minted key cannot be known: that saves the first submit a read.
         let minted = matches!(op, Op::Store(record) if record.fingerprint.is_none());
         let row = if minted {
@@ -266,11 +272,16 @@ impl Store {
             spoilt = u64::from(read.length()) != row.request.body_bytes;
             body = Some(read);
         }
+        if let (Op::Claim(_) | Op::Retry { .. }, Some(row)) = (op, &row) {
+            let stored = gates.get(JsValue::from_str(&row.origin))?.await?;
+            gate = stored.and_then(read_gate);
+        }
         let applied = if spoilt {
             Op::Spoil(op.key().clone()).apply(row, env)
         } else {
-            op.apply(row, env)
+            gate::apply(op, gate, row, env)
         };
+        write_gate(&gates, &applied)?;
         for write in &applied.writes {
             self.write(&intents, &bodies, write, body.as_ref()).await?;
         }
@@ -327,13 +338,18 @@ impl Store {
 
     /// What is due, and the two ends of what is not: a few requests for every line, whatever the number of waiting rows.
     pub async fn due(self: &Rc<Self>, now: Wall) -> Result<Due> {
-        let transaction = self.begin(&[INTENTS], "readonly", false).await?;
+        let stores = [INTENTS, GATES];
+        let transaction = self.begin(&stores, "readonly", false).await?;
         let index = transaction.object_store(INTENTS)?.index(DUE)?;
+        let closed = transaction.object_store(GATES)?.get_all(None, None)?;
         let owner = JsValue::from_str(&self.owner);
         // In an index, an array comes after everything else.
         let end = || JsValue::from(Array::new());
         let mut unreadable = 0;
-        let mut due = Due::new();
+        let mut due = Due {
+            gates: closed.await?.into_iter().filter_map(read_gate).collect(),
+            lines: Vec::new(),
+        };
         let rest = between(&Array::of1(&owner), &Array::of2(&owner, &end()))?;
         let mut heads = index.get_all(Some(rest), Some(1))?.await?;
         while let Some(head) = heads.first() {
@@ -379,7 +395,7 @@ impl Store {
             if let Some(cursor) = last.await? {
                 line.last = read(cursor.value()?);
             }
-            due.push(line);
+            due.lines.push(line);
             heads = rest.await?;
         }
         self.unreadable
@@ -394,8 +410,12 @@ impl Store {
         after: Option<JsValue>,
         env: &mut Env,
     ) -> Result<(Vec<(Op, Applied)>, Option<JsValue>)> {
-        let transaction = self.begin(&[INTENTS], "readwrite", false).await?;
+        let stores = [INTENTS, GATES];
+        let transaction = self.begin(&stores, "readwrite", false).await?;
         let intents = transaction.object_store(INTENTS)?;
+        let gates = transaction.object_store(GATES)?;
+        let closed = gates.get_all(None, None)?.await?;
+        let mut closed: Vec<Gate> = closed.into_iter().filter_map(read_gate).collect();
         let owner = JsValue::from_str(&self.owner);
         let after = after.unwrap_or_else(|| Array::of1(&owner).into());
         let rest = between(&after, &Array::of2(&owner, &Array::new()))?;
@@ -414,7 +434,13 @@ impl Store {
         let mut changed = Vec::new();
         for record in rows.into_iter().filter_map(read) {
             let op = Op::BringForward(record.key.clone());
-            let applied = op.apply(Some(record), env);
+            let at = closed.iter().position(|gate| gate.id == record.origin);
+            let gate = at.map(|at| closed[at].clone());
+            let applied = gate::apply(&op, gate, Some(record), env);
+            write_gate(&gates, &applied)?;
+            if let (Some(at), Some(Some(gate))) = (at, &applied.gate) {
+                closed[at] = gate.clone();
+            }
             if let [Write::Put(record)] = applied.writes.as_slice() {
                 intents.put(&to_row(record), None)?;
                 changed.push((op, applied));
@@ -487,6 +513,27 @@ impl Store {
 /// The range behind `lower` and up to `upper`.
 fn between(lower: &JsValue, upper: &JsValue) -> Result<Query> {
     Ok(KeyRange::bound(lower, upper, Some(true), None)?.into())
+}
+
+fn read_gate(row: JsValue) -> Option<Gate> {
+    let row = Js(row);
+    let mut fields = Fields::of(&row, "gate");
+    let mut gate = Gate::default();
+    gate.fields(&mut fields);
+    fields.finish(gate).ok()
+}
+
+fn write_gate(gates: &ObjectStore, applied: &Applied) -> Result<()> {
+    match (&applied.record, &applied.gate) {
+        (_, Some(Some(gate))) => {
+            gates.put(&write::<Js>(gate).0, None)?;
+        }
+        (Some(record), Some(None)) => {
+            gates.delete(JsValue::from_str(&record.origin))?;
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The row, unless this build cannot read it.

@@ -234,7 +234,7 @@ pub fn lines(rows: impl IntoIterator<Item = Record>, now: u64, limit: usize) -> 
             line.or_default().push(Rc::new(row));
         }
     }
-    lines
+    let lines = lines
         .into_values()
         .map(|mut rows| {
             rows.sort_by_key(|row| row.next_attempt_at);
@@ -248,5 +248,9 @@ pub fn lines(rows: impl IntoIterator<Item = Record>, now: u64, limit: usize) -> 
                 next,
             }
         })
-        .collect()
+        .collect();
+    Due {
+        lines,
+        gates: Vec::new(),
+    }
 }

@@ -4,6 +4,7 @@
 //! What must hold is asserted where it happens, under the names of the invariants.
 
 use super::{head, named, status, Json};
+use resubmit::engine::gate::{self, Gate};
 use resubmit::engine::queue::{Due, RECHECK};
 use resubmit::engine::record::Unreadable;
 use resubmit::engine::transition::{GRACE, OFFLINE_PROBE};
@@ -209,6 +210,8 @@ pub struct World {
     /// When something happened that may bring attempts forward.
     nudges: Vec<u64>,
     unreadable: u32,
+    /// The closed gates, as they are stored.
+    gates: BTreeMap<String, Gate>,
 }
 
 fn foreign() -> Key {
@@ -256,6 +259,7 @@ impl World {
             delivered: BTreeSet::new(),
             nudges: Vec::new(),
             unreadable: 0,
+            gates: BTreeMap::new(),
         };
         world.rows.insert(foreign(), foreign_row());
         world.open();
@@ -655,7 +659,23 @@ impl World {
     fn apply(&mut self, op: &Op) -> Applied {
         let before = self.row(op.key());
         let mut env = self.env();
-        let applied = op.apply(before.clone().map(Rc::new), &mut env);
+        let origin = match (op, &before) {
+            (_, Some(row)) => row.origin.clone(),
+            (Op::Store(record), None) => record.origin.clone(),
+            _ => String::new(),
+        };
+        let known = self.page.as_ref().and_then(|page| page.queue.gate(&origin));
+        let gate = match op {
+            // As the store reads it, since only one page may take the probe.
+            Op::Claim(_) | Op::BringForward(_) => self.gates.get(&origin).cloned(),
+            _ => known,
+        };
+        let applied = gate::apply(op, gate, before.clone().map(Rc::new), &mut env);
+        match &applied.gate {
+            Some(Some(gate)) => drop(self.gates.insert(origin, gate.clone())),
+            Some(None) => drop(self.gates.remove(&origin)),
+            None => {}
+        }
         for write in &applied.writes {
             match write {
                 Write::Put(record) => {
@@ -806,7 +826,10 @@ impl World {
             }
         }
         assert_eq!(self.unreadable, 1, "{FOREIGN}");
-        super::lines(waiting, wall, 16)
+        Due {
+            gates: self.gates.values().cloned().collect(),
+            ..super::lines(waiting, wall, 16)
+        }
     }
 
     fn happened(&mut self, happening: Happening) {
@@ -832,7 +855,7 @@ impl World {
             }
             Happening::Query(id, fails) => {
                 if self.alive(id) {
-                    let mut due = Due::new();
+                    let mut due = Due::default();
                     if fails {
                         self.after(STORE_TIMEOUT, Happening::Tell(id, Event::Look));
                     } else {

@@ -154,7 +154,8 @@ test("a signal that is aborted already: nothing is stored or sent", async () => 
 });
 
 test("cancel tells the truth, and a finished answer wins", async () => {
-  faults(server, "/orders", [{ type: "status", status: 503 }]);
+  // (A 500 is the route's own failure: the gate of the origin stays open.)
+  faults(server, "/orders", [{ type: "status", status: 500 }]);
   const waiting = await page.evaluate(async () => {
     const submission = outbox.submit("/orders", { json: {} });
     await new Promise((resolve) => submission.addEventListener("waiting", resolve, { once: true }));
@@ -179,7 +180,7 @@ test("cancel tells the truth, and a finished answer wins", async () => {
 });
 
 test("cancel in each state: whether it is given up, and whether it may have arrived", async () => {
-  faults(server, "/busy", [{ type: "status", status: 429 }]);
+  faults(server, "/busy", [{ type: "status", status: 425 }]);
   faults(server, "/hangs", [{ type: "hang" }]);
   faults(server, "/refuses", [{ type: "status", status: 422 }]);
   faults(server, "/parks", [{ type: "replayed", status: 500 }]);
@@ -190,7 +191,7 @@ test("cancel in each state: whether it is given up, and whether it may have arri
       return [await submission.cancel(), (await submission.outcome.catch((error) => error)).name ?? "outcome"];
     };
     return {
-      // A 429 proves that nothing was done.
+      // A 425 proves that nothing was done.
       waiting: await cancel("/busy", "waiting"),
       sending: await cancel("/hangs", "attempted"),
       refused: await cancel("/refuses", "settled"),

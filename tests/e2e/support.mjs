@@ -121,7 +121,7 @@ export function dump(page, name = "resubmit") {
         const rows = open.result.transaction(store).objectStore(store).getAll();
         rows.onsuccess = () => resolve(rows.result);
       });
-    const dumped = { intents: await all("intents"), bodies: (await all("bodies")).map((body) => [...body]) };
+    const dumped = { intents: await all("intents"), gates: await all("gates"), bodies: (await all("bodies")).map((body) => [...body]) };
     open.result.close();
     return dumped;
   }, name);
