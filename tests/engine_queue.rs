@@ -1559,3 +1559,28 @@ fn a_new_submission_may_be_the_probe() {
     page.settle_down();
     assert_eq!(page.sends(&behind), 0, "one at a time");
 }
+
+/// Full jitter may draw no delay at all. The probe of the same millisecond once passed for an attempt that was on its way
+/// when the gate closed, and its failure left the gate to its lease: 34 s instead of 5 ms. The same with a clock set back.
+#[test]
+fn a_probe_that_fails_brings_the_next_however_soon_it_was_made() {
+    for skew in [0, -5_000] {
+        let mut page = Page::new();
+        let policy = Policy {
+            delays_ms: vec![0],
+            ..patient()
+        };
+        let key = page.submit_with(named("a", policy), true);
+        page.settle_down();
+        page.answer(&key, network_failure());
+        page.settle_down();
+        page.tell(Event::Tick);
+        page.settle_down();
+        assert_eq!(page.sends(&key), 2, "{skew}");
+        page.skew = skew;
+        page.answer(&key, network_failure());
+        page.settle_down();
+        let gate = page.gates.values().next().expect("closed");
+        assert_eq!(gate.failures, 2, "{skew}");
+    }
+}

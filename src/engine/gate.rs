@@ -180,7 +180,8 @@ fn after(
         id: row.origin.clone(),
         ..Gate::default()
     });
-    let known = gate.failures > 0 && claimed <= gate.since;
+    // (A wait may be no time at all, so one claimed in that very millisecond is another; and a clock set back tells nothing.)
+    let known = gate.failures > 0 && claimed < gate.since && gate.since <= now;
     // What was on its way when it closed tells nothing new, except how long to wait.
     if !known {
         gate.failures = gate.failures.saturating_add(1);

@@ -250,7 +250,7 @@ test("a database that could not be opened once is opened with the next submissio
 
 test("what cannot be sent or read from here starves nothing", async () => {
   const page = await open(waits);
-  faults(on.server, "/orders", [busy], "repeat-last");
+  faults(on.server, "/orders", [{ type: "status", status: 500 }], "repeat-last");
   await page.evaluate(async () => {
     const waiting = Array.from({ length: 20 }, () => next(outbox.submit("/orders", { json: {}, headers: { authorization: "Bearer x" } }), "waiting"));
     await Promise.all(waiting);

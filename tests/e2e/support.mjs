@@ -107,10 +107,22 @@ export async function gotoBare(page, server) {
 export const quick = { delaysMs: [50, 100, 200], maxAttempts: 8, attemptTimeoutMs: 1_000 };
 
 /**
- * Everything that an outbox has on the disk.
+ * The rows and bodies that an outbox has on the disk.
  * @param {Page} page
  */
-export function dump(page, name = "resubmit") {
+export async function dump(page, name = "resubmit") {
+  const { intents, bodies } = await stores(page, name);
+  return { intents, bodies: bodies.map((body) => [...body]) };
+}
+
+/**
+ * The closed gates that an outbox has on the disk.
+ * @param {Page} page
+ */
+export const closedGates = async (page, name = "resubmit") => (await stores(page, name)).gates;
+
+/** @param {Page} page @param {string} name @returns {Promise<Record<"intents" | "bodies" | "gates", any[]>>} */
+function stores(page, name) {
   return page.evaluate(async (name) => {
     await /** @type {any} */ (window).resubmit.createOutbox({ name }).ready;
     const open = indexedDB.open("resubmit:" + name);
@@ -121,8 +133,8 @@ export function dump(page, name = "resubmit") {
         const rows = open.result.transaction(store).objectStore(store).getAll();
         rows.onsuccess = () => resolve(rows.result);
       });
-    const dumped = { intents: await all("intents"), gates: await all("gates"), bodies: (await all("bodies")).map((body) => [...body]) };
+    const read = { intents: await all("intents"), bodies: await all("bodies"), gates: await all("gates") };
     open.result.close();
-    return dumped;
+    return read;
   }, name);
 }
