@@ -103,6 +103,14 @@ impl Outbox {
         Err(no_browser())
     }
 
+    /// Nothing is known here that could be retried.
+    ///
+    /// # Errors
+    /// `no-browser`.
+    pub async fn retry_all(&self) -> Result<Vec<Submission>, Error> {
+        Err(no_browser())
+    }
+
     /// Nothing is deleted here.
     ///
     /// # Errors

@@ -114,6 +114,17 @@ impl Core {
         }))
     }
 
+    /// A person's fresh intent for everything that is parked; resolves with the keys.
+    #[wasm_bindgen(js_name = retryAll)]
+    pub fn retry_all(&self) -> Promise {
+        let outbox = self.outbox.clone();
+        promise(async move {
+            let retried = outbox.retry_all().await.map_err(error)?;
+            let keys = retried.iter().map(|each| text(each.key().as_str()));
+            Ok(keys.collect::<Array>().into())
+        })
+    }
+
     /// Deletes an intent.
     pub fn discard(&self, key: &str) -> Result<Promise, JsValue> {
         let op = Op::Discard(known(key)?);

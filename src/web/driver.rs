@@ -8,7 +8,7 @@ use super::global::{clocks, document, env, fetch, global_target, offline, warn};
 use super::latch::Latch;
 use super::listen::Listener;
 use super::listing::Listing;
-use super::outbox::{Notice, Stored};
+use super::outbox::{mint, Notice, Stored};
 use super::request::{freeze, thaw, Frozen, Request};
 use super::source::get;
 use super::store::{StorageError, Store};
@@ -18,7 +18,7 @@ use crate::engine::table::Table;
 use crate::engine::text::cut;
 use crate::engine::{
     Applied, Code, Effect, Error, Event, Intent, Key, Op, OutboxOptions, Queue, Record, Report,
-    SubmitOptions, Wall,
+    State, SubmitOptions, Wall,
 };
 use crate::outcome::Outcome;
 use gloo_timers::callback::Timeout;
@@ -566,6 +566,48 @@ impl Driver {
             (Err(error), Some(never)) if error.code() == Code::UnknownKey => Ok(never),
             (reply, _) => reply,
         }
+    }
+
+    /// A person's fresh intent for everything that is parked, except what may then be done twice: as the store has it,
+    /// oldest first. Returns the keys.
+    pub async fn retry_all(self: &Rc<Self>) -> Result<Vec<Key>, Error> {
+        let mut parked = Vec::new();
+        let mut note = |record: &Rc<Record>| {
+            if record.state == State::Parked {
+                parked.push(record.key.clone());
+            }
+        };
+        self.queue.borrow().memory().for_each(&mut note);
+        if let Some(store) = self.store.clone() {
+            let mut before = None;
+            loop {
+                let (records, next) = store.page(before).await.map_err(|_| unanswered())?;
+                records.iter().for_each(&mut note);
+                if next.is_none() {
+                    break;
+                }
+                before = next;
+            }
+        }
+        let mut retried = Vec::new();
+        for key in parked.into_iter().rev() {
+            let op = Op::Retry {
+                key,
+                new_key: mint()?,
+                may_repeat: false,
+            };
+            match self.ask(op).await {
+                Ok(applied) => retried.extend(applied.record.map(|record| record.key.clone())),
+                // It is left to the person, or something became of it since it was read.
+                Err(error)
+                    if matches!(
+                        error.code(),
+                        Code::NeedsMayRepeat | Code::BadState | Code::UnknownKey
+                    ) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(retried)
     }
 
     fn is_freezing(&self, key: &Key) -> bool {

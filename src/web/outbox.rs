@@ -106,6 +106,21 @@ impl Outbox {
         Ok(self.submission_of(key, watch))
     }
 
+    /// A person's fresh intent for everything that is parked, oldest first, except what may then be done twice: that is
+    /// for [`Outbox::retry`], one by one. Returns what was retried.
+    ///
+    /// # Errors
+    /// `storage-failed`: some may have been retried.
+    pub async fn retry_all(&self) -> Result<Vec<Submission>, Error> {
+        let keys = self.0.retry_all().await?;
+        let follow = |key| {
+            let watch = self.0.watch(&key);
+            watch.stored.set(Ok(self.0.stored(&key)));
+            self.submission_of(key, watch)
+        };
+        Ok(keys.into_iter().map(follow).collect())
+    }
+
     /// Deletes an intent, whatever its state.
     ///
     /// # Errors

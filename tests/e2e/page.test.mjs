@@ -239,6 +239,28 @@ test("retry: a new key when the server refused, and only with mayRepeat when it 
   assert.notEqual(allowed.key, failed.key);
 });
 
+test("retryAll: what is parked goes again, but not what might be done twice", async () => {
+  const page = await open();
+  faults(on.server, "/orders", [busy, busy], "repeat-last");
+  const busies = [await submit(page), await submit(page, { durable: false })];
+  faults(on.server, "/orders", [{ type: "status", status: 422 }]);
+  const refused = await submit(page);
+  faults(on.server, "/orders", [{ type: "replayed", status: 500 }]);
+  const replayed = await submit(page);
+  on.server.faults.clear();
+  assert.deepEqual([...busies, refused, replayed].map(({ reason }) => reason), ["attempts-exhausted", "attempts-exhausted", "invalid", "replayed-failure"]);
+  const retried = await page.evaluate(async () => {
+    const all = await outbox.retryAll();
+    return Promise.all(all.map(async (submission) => [submission.key, (await submission.outcome).status]));
+  });
+  // Oldest first, of what is on the disk.
+  assert.deepEqual(new Map(retried), new Map(busies.map(({ key }) => [key, "delivered"])));
+  const rest = await page.evaluate(() => listed((all) => all.length > 0));
+  assert.deepEqual(rest.filter(({ state }) => state !== "delivered").map(({ key, state }) => [key, state]), [[replayed.key, "parked"], [refused.key, "refused"]]);
+  assert.deepEqual(await page.evaluate(async () => (await outbox.retryAll()).length), 0);
+  assert.ok(on.server.ledger().every(({ key, orders }) => orders === (busies.some((busy) => busy.key === key) ? 1 : 0)));
+});
+
 test("retry under \"park\" asks for mayRepeat, and keeps the key", async () => {
   const page = await open({ policy, onMaybeDelivered: "park" });
   faults(on.server, "/orders-plain", [{ type: "commit-status", status: 503 }]);

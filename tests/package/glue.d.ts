@@ -9,6 +9,7 @@ export class Core {
     intents(): Array<any>;
     constructor(options: any, listener: Function);
     ready(): Promise<any>;
+    retryAll(): Promise<any>;
     retry(key: string, may_repeat: boolean): Promise<any>;
     show(): void;
     submit(key: string, what: any, options: any, joins: Function): Promise<any>;
@@ -42,6 +43,7 @@ export interface InitOutput {
     readonly core_new: (a: any, b: any) => [number, number, number];
     readonly core_ready: (a: number) => any;
     readonly core_retry: (a: number, b: number, c: number, d: number) => [number, number, number];
+    readonly core_retryAll: (a: number) => any;
     readonly core_show: (a: number) => void;
     readonly core_submit: (a: number, b: number, c: number, d: any, e: any, f: any) => [number, number, number];
     readonly core_unreadable: (a: number) => number;
@@ -52,7 +54,7 @@ export interface InitOutput {
     readonly wasm_bindgen__convert__closures_____invoke__h532eb792e0c31acf: (a: number, b: number, c: any) => [number, number];
     readonly wasm_bindgen__convert__closures_____invoke__h619293847f4c0093: (a: number, b: number, c: any, d: any) => void;
     readonly wasm_bindgen__convert__closures_____invoke__h2a2d3220ba36c4da: (a: number, b: number, c: any) => void;
-    readonly wasm_bindgen__convert__closures_____invoke__h2a2d3220ba36c4da_19: (a: number, b: number, c: any) => void;
+    readonly wasm_bindgen__convert__closures_____invoke__h2a2d3220ba36c4da_20: (a: number, b: number, c: any) => void;
     readonly wasm_bindgen__convert__closures_____invoke__h08c8921c9066c1d5: (a: number, b: number) => void;
     readonly __wbindgen_malloc: (a: number, b: number) => number;
     readonly __wbindgen_realloc: (a: number, b: number, c: number, d: number) => number;

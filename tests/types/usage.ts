@@ -131,6 +131,8 @@ export function events(submission: Submission) {
 export async function acts(key: string): Promise<void> {
   const again: Submission = await outbox.retry(key, { mayRepeat: true });
   const fresh: string | undefined = again.newKey;
+  const all: Submission[] = await outbox.retryAll();
+  all satisfies unknown;
   const { cancelled, maybeDelivered } = await outbox.submission(fresh ?? key).cancel("changed my mind");
   if (!cancelled && maybeDelivered) again.detach();
   await outbox.discard(key);

@@ -355,6 +355,11 @@ export interface Outbox extends EventTarget {
    * with `unknown-key`, with `bad-state` where it is on its way, delivered or cancelled, and with `storage-failed`.
    */
   retry(key: string, options?: { mayRepeat?: boolean }): Promise<Submission>;
+  /**
+   * A person's fresh intent for everything of this owner that is parked, oldest first, as `retry` does it. What might be done
+   * twice is left out: it stays parked. Resolves with what was retried; rejects with `storage-failed`.
+   */
+  retryAll(): Promise<Submission[]>;
   /** Deletes an intent, whatever its state. */
   discard(key: string): Promise<void>;
   /** Says that a person has seen how it ended: the receipt goes. */

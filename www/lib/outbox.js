@@ -171,6 +171,12 @@ class Outbox extends EventTarget {
     return submission;
   }
 
+  async retryAll() {
+    /** @type {string[]} */
+    const keys = await this.#call((core) => core.retryAll());
+    return keys.map((key) => this.submission(key));
+  }
+
   /** @param {string} key */
   discard(key) {
     return this.#call((core) => core.discard(key), key);
