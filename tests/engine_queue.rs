@@ -1584,3 +1584,57 @@ fn a_probe_that_fails_brings_the_next_however_soon_it_was_made() {
         assert_eq!(gate.failures, 2, "{skew}");
     }
 }
+
+#[test]
+fn failures_of_long_ago_do_not_lengthen_the_wait_of_today() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.settle_down();
+    for n in 1..5 {
+        page.answer(&key, network_failure());
+        page.settle_down();
+        while page.sends(&key) == n {
+            page.pass(SECOND);
+        }
+    }
+    page.answer(&key, network_failure());
+    page.settle_down();
+    assert_eq!(page.rows[&key].state, State::Parked);
+    page.now += 24 * HOUR;
+    let today = page.submit("b");
+    page.settle_down();
+    page.answer(&today, network_failure());
+    page.settle_down();
+    page.pass(6 * SECOND);
+    assert_eq!(page.sends(&today), 2, "5 s, as after any first failure");
+}
+
+/// Nothing was heard of the server, so its gate is no reason to wait longer than the five minutes between two probes.
+#[test]
+fn a_page_that_is_offline_probes_every_five_minutes_for_all() {
+    let mut page = Page::new();
+    page.tell(Event::Offline);
+    for n in 0..20 {
+        page.submit(&format!("a{n}"));
+        page.settle_down();
+    }
+    let offline = Answer::Failure(Failure {
+        offline_before: true,
+        offline_after: true,
+        elapsed: 5,
+        ..Failure::default()
+    });
+    let mut probes = Vec::new();
+    let mut answered = 0;
+    for second in 0..3_600 {
+        while answered < page.sent.len() {
+            let key = page.sent[answered].key.clone();
+            answered += 1;
+            probes.push(second);
+            page.answer(&key, offline.clone());
+            page.settle_down();
+        }
+        page.pass(SECOND);
+    }
+    assert_eq!(probes.len(), PER_ORIGIN + 11, "{probes:?}");
+}

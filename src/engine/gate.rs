@@ -8,11 +8,14 @@ use super::backoff;
 use super::env::{Env, Millis, Wall};
 use super::op::{Applied, Op};
 use super::policy::Policy;
-use super::record::{Deadline, Record, State};
+use super::record::{Deadline, Reason, Record, State};
 use super::retry_after::Floor;
 use super::shape::{Shape, Visitor};
 use super::verdict::{server_floor, Answer};
 use std::rc::Rc;
+
+/// How long the probe may be overdue before the failures until then are forgotten, if it was not waited longer itself.
+const LATELY: Millis = 60_000;
 
 /// The closed gate of an origin. An open one has no record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,8 +73,13 @@ impl Gate {
         now >= floor && now.abs_diff(self.since) >= backoff::bound(policy, 0)
     }
 
-    /// Takes the probe: nobody else passes before this claim's lease is over.
+    /// Takes the probe: nobody else passes before this claim's lease is over. Where nobody was there to take it when its time
+    /// had come, the failures of that time say nothing about now: a week later one would otherwise wait as long as after
+    /// the last of them.
     pub(super) fn take(&mut self, now: Wall, lease: Millis) {
+        if now.saturating_sub(self.probe.at()) > self.probe.length_ms.max(LATELY) {
+            self.failures = 0;
+        }
         self.probe = Deadline::after(now, lease);
     }
 
@@ -183,8 +191,12 @@ fn after(
     // (A wait may be no time at all, so one claimed in that very millisecond is another; and a clock set back tells nothing.)
     let known = gate.failures > 0 && claimed < gate.since && gate.since <= now;
     // What was on its way when it closed tells nothing new, except how long to wait.
+    // Offline, nothing was heard of the server: there is one probe for all, as often as for one intent.
+    let offline = row.reason == Some(Reason::Offline);
     if !known {
-        gate.failures = gate.failures.saturating_add(1);
+        if !offline || gate.failures == 0 {
+            gate.failures = gate.failures.saturating_add(1);
+        }
         gate.cuttable = !matches!(answer, Answer::Response(head) if head.status == 429);
     }
     let floor = floor.map(|Floor { ms, .. }| ms.min(row.policy.max_retry_after_ms));
@@ -192,7 +204,7 @@ fn after(
     // An intent that waits as long by itself is the next probe: two draws would make the longer of them the delay.
     let own = row
         .schedule
-        .filter(|_| row.state == State::Pending && row.spent >= gate.failures);
+        .filter(|_| row.state == State::Pending && (offline || row.spent >= gate.failures));
     let probe = own.unwrap_or_else(|| {
         let delay = match floor {
             Some(floor) => backoff::delay_over_floor(&row.policy, n, floor, &mut env.random),
