@@ -1638,3 +1638,31 @@ fn a_page_that_is_offline_probes_every_five_minutes_for_all() {
     }
     assert_eq!(probes.len(), PER_ORIGIN + 11, "{probes:?}");
 }
+
+#[test]
+fn what_was_stored_at_a_closed_gate_goes_as_soon_as_it_opens() {
+    let mut page = Page::new();
+    let key = page.submit("a");
+    page.settle_down();
+    for n in 1..4 {
+        page.answer(&key, network_failure());
+        page.settle_down();
+        while page.sends(&key) == n {
+            page.pass(SECOND);
+        }
+    }
+    page.answer(&key, network_failure());
+    page.settle_down();
+    let held = page.submit("b");
+    page.settle_down();
+    assert_eq!(page.sends(&held), 0, "the next probe is due in 135 s");
+    page.ask(Op::Retry {
+        key: key.clone(),
+        new_key: Key::parse("new").unwrap(),
+        may_repeat: false,
+    });
+    page.settle_down();
+    page.answer(&key, status(201));
+    page.settle_down();
+    assert_eq!(page.sends(&held), 1);
+}

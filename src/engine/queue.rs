@@ -406,7 +406,7 @@ impl Queue {
                     && (self.busy(&record.origin) > 0
                         || !gate.lets_new_pass(&record.policy, env.wall)) =>
             {
-                Rc::make_mut(&mut record).hold(gate.probe)
+                Rc::make_mut(&mut record).hold(env.wall)
             }
             _ if self.free_slot(&record.origin) => {
                 Rc::make_mut(&mut record).claim(env);

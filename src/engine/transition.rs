@@ -68,9 +68,10 @@ impl Record {
         Claim::Granted
     }
 
-    /// Waits for the gate of its origin, which is closed: nothing was claimed.
-    pub(super) fn hold(&mut self, probe: Deadline) {
-        self.pend(Reason::ServerBusy, probe);
+    /// Waits for the gate of its origin, which is closed: nothing was claimed. It stays due, so that it goes as soon as the
+    /// gate opens, whoever opened it.
+    pub(super) fn hold(&mut self, now: Wall) {
+        self.pend(Reason::ServerBusy, Deadline::after(now, 0));
     }
 
     /// The limit that forbids another attempt at `now`, if one is met. The age of the key outranks every other.
