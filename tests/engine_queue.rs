@@ -6,12 +6,12 @@ mod common;
 
 use common::*;
 use resubmit::engine::error::Code;
-use resubmit::engine::gate::{self, Gate};
+use resubmit::engine::gate::Gate;
 use resubmit::engine::queue::{Due, Ticket, PER_ORIGIN, RECHECK};
 use resubmit::engine::transition::{Claim, GRACE};
 use resubmit::engine::{
-    Answer, Applied, Clocks, Effect, Env, Error, Event, Failure, Jitter, Key, Op, Policy, Queue,
-    Random, Reason, Record, Report, State, Write,
+    Answer, Applied, Beside, Clocks, Effect, Env, Error, Event, Failure, Jitter, Key, Op, Policy,
+    Queue, Random, Reason, Record, Report, State, Write,
 };
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -39,7 +39,7 @@ struct Page {
 impl Page {
     fn new() -> Self {
         let mut page = Page {
-            queue: Queue::new(false),
+            queue: Queue::default(),
             now: 0,
             skew: 0,
             seed: 1,
@@ -98,8 +98,10 @@ impl Page {
             (Op::Store(record), None) => record.origin.clone(),
             _ => String::new(),
         };
-        let gate = self.gates.get(&origin).cloned();
-        let applied = gate::apply(&op, gate, row, &mut self.env());
+        let beside = Beside {
+            gate: self.gates.get(&origin).cloned(),
+        };
+        let applied = op.run(row, beside, &mut self.env());
         match &applied.gate {
             Some(Some(gate)) => drop(self.gates.insert(origin, gate.clone())),
             Some(None) => drop(self.gates.remove(&origin)),
@@ -714,7 +716,7 @@ fn online_ends_what_hangs_and_brings_forward_what_waits() {
         page.gates.get(origin).cloned(),
         page.rows.get(&key).cloned(),
     );
-    let applied = gate::apply(&op, gate, row.map(Rc::new), &mut page.env());
+    let applied = op.run(row.map(Rc::new), Beside { gate }, &mut page.env());
     let gate = applied.gate.clone().flatten().unwrap();
     page.gates.insert(origin.clone(), gate);
     page.rows
@@ -1109,7 +1111,7 @@ fn an_intent_that_ended_elsewhere_ends_here() {
 /// Who is told of the attempt may take a minute: the attempt does not wait for it.
 #[test]
 fn the_attempt_begins_before_anybody_hears_of_it() {
-    let mut queue = Queue::new(false);
+    let mut queue = Queue::default();
     let record = Rc::new(named("a", patient()));
     let mut env = env(NOW);
     queue.handle(

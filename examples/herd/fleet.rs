@@ -5,7 +5,7 @@ use crate::outage::{Outcome, Setting, BIN};
 use resubmit::engine::queue::{Due, Line};
 use resubmit::engine::{
     Answer, Applied, Clocks, Effect, Env, Event, Failure, Head, Jitter, Key, Millis, Op, Queue,
-    Random, Record, RequestHead, State, Wall,
+    Random, Record, RequestHead, State, Supplies, Wall,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -79,7 +79,7 @@ impl World {
         let backoff = Backoff::new(setting.algorithm, &policy, policy.base_ms);
         let browsers = (0..setting.browsers)
             .map(|who| Browser {
-                queue: Queue::new(!has_network_at_first(who)),
+                queue: Queue::new(!has_network_at_first(who), Supplies::default()),
                 row: None,
                 has_network: has_network_at_first(who),
                 backoff: backoff.clone(),

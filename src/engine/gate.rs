@@ -104,7 +104,12 @@ impl Gate {
 }
 
 /// Runs a transaction on a row whose origin may have a closed gate. What it makes of the gate is in [`Applied::gate`].
-pub fn apply(op: &Op, gate: Option<Gate>, row: Option<Rc<Record>>, env: &mut Env) -> Applied {
+pub(super) fn apply(
+    op: &Op,
+    gate: Option<Gate>,
+    row: Option<Rc<Record>>,
+    env: &mut Env,
+) -> Applied {
     let now = env.wall;
     match (op, gate, row) {
         (Op::Store(record), Some(gate), None) if record.state == State::Sending => {

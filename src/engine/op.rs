@@ -5,7 +5,7 @@
 
 use super::env::Env;
 use super::error::{Code, Error};
-use super::gate::Gate;
+use super::gate::{self, Gate};
 use super::key::Key;
 use super::record::Record;
 use super::transition::Claim;
@@ -78,6 +78,13 @@ pub struct Applied {
     pub error: Option<Error>,
 }
 
+/// What a transaction goes by besides its row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Beside {
+    /// The gate of the row's origin, if it is closed.
+    pub gate: Option<Gate>,
+}
+
 impl Op {
     /// The key of the row that it reads.
     pub fn key(&self) -> &Key {
@@ -99,6 +106,11 @@ impl Op {
     /// to a person, and what keeps something from being sent twice.
     pub fn is_strict(&self) -> bool {
         !matches!(self, Op::Forget(_) | Op::Reanchor(_) | Op::BringForward(_))
+    }
+
+    /// What it comes to for the row that is there, and for what stands around it.
+    pub fn run(&self, row: Option<Rc<Record>>, beside: Beside, env: &mut Env) -> Applied {
+        gate::apply(self, beside.gate, row, env)
     }
 
     /// What it comes to for the row that is there.

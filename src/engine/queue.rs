@@ -6,9 +6,9 @@
 
 use super::env::{Clocks, Env, Millis, Wall};
 use super::error::{Code, Error};
-use super::gate::{self, Gate};
+use super::gate::Gate;
 use super::key::Key;
-use super::op::{Applied, Op};
+use super::op::{Applied, Beside, Op};
 use super::record::{Record, State};
 use super::table::Table;
 use super::transition::GRACE;
@@ -195,9 +195,27 @@ pub struct Queue {
     answered: Option<Millis>,
     leaving: bool,
     tickets: Ticket,
+    supplies: Supplies,
     /// What the page was told of and the store has yet to hear, because its transaction failed: verdicts, and what was
     /// given up. To be written when the store answers again.
     unwritten: Vec<Unwritten>,
+}
+
+/// What a page has for attempts of intents that it did not submit itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Supplies {
+    /// Headers that are not stored: it has an `authorize`.
+    pub headers: bool,
+    /// The names of its hooks.
+    pub hooks: Vec<String>,
+}
+
+impl Supplies {
+    /// Whether that is all that an attempt of the row needs.
+    pub fn suffice(&self, record: &Record) -> bool {
+        (self.headers || record.left_out.is_empty())
+            && record.hooks.iter().all(|hook| self.hooks.contains(hook))
+    }
 }
 
 /// What was told, and what the store has yet to hear of.
@@ -212,13 +230,13 @@ struct Unwritten {
 
 impl Default for Queue {
     fn default() -> Self {
-        Queue::new(false)
+        Queue::new(false, Supplies::default())
     }
 }
 
 impl Queue {
     /// A page's queue. `offline`: what `navigator.onLine` denies at the start.
-    pub fn new(offline: bool) -> Self {
+    pub fn new(offline: bool, supplies: Supplies) -> Self {
         Queue {
             live: Table::default(),
             effects: VecDeque::new(),
@@ -235,6 +253,7 @@ impl Queue {
             leaving: false,
             // The shell's own tickets are even numbers, those of the queue odd ones.
             tickets: 1,
+            supplies,
             unwritten: Vec::new(),
         }
     }
@@ -256,9 +275,11 @@ impl Queue {
             .is_some_and(|live| live.place == Place::Memory)
     }
 
-    /// The gate of an origin, if it is closed as far as this page knows.
-    pub fn gate(&self, origin: &String) -> Option<Gate> {
-        self.gates.get(origin).cloned()
+    /// What this page knows of what stands beside the rows of an origin.
+    pub fn beside(&self, origin: &String) -> Beside {
+        Beside {
+            gate: self.gates.get(origin).cloned(),
+        }
     }
 
     /// When an intent of that origin that is due may be tried: where its gate is closed, as the probe.
@@ -415,7 +436,7 @@ impl Queue {
         }
         if !durable {
             let op = Op::Store(record.clone());
-            let applied = gate::apply(&op, self.gate(&record.origin), None, env);
+            let applied = op.run(None, self.beside(&record.origin), env);
             self.note_gate(&applied);
         }
         let op = Op::Store(record.clone());
@@ -575,8 +596,8 @@ impl Queue {
     fn run(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
         match self.live.get(op.key()) {
             Some(live) if live.place == Place::Memory => {
-                let gate = self.gates.get(&live.record.origin).cloned();
-                let applied = gate::apply(&op, gate, Some(live.record.clone()), env);
+                let beside = self.beside(&live.record.origin);
+                let applied = op.run(Some(live.record.clone()), beside, env);
                 self.committed(ticket, op, applied, env);
             }
             _ => self.emit(Effect::Transact(ticket, op)),
@@ -1069,23 +1090,18 @@ impl Queue {
                     self.transact(Op::Reanchor(record.key.clone()), env);
                 }
             }
-            if let Some(next) = line.next.filter(|next| Self::can_supply(next)) {
+            if let Some(next) = line.next.filter(|next| self.supplies.suffice(next)) {
                 self.note_due(&next);
             }
             for record in line.due {
                 let due = record.next_attempt_at.unwrap_or(env.wall);
                 let opens = self.opens(&record.origin, due, env.wall);
-                if opens > env.wall && Self::can_supply(&record) {
+                if opens > env.wall && self.supplies.suffice(&record) {
                     self.due_at(opens);
                 }
                 self.found_due(record, env);
             }
         }
-    }
-
-    /// Whether this page has what it takes to make an attempt for a row that it did not submit itself.
-    fn can_supply(record: &Record) -> bool {
-        record.needs.is_empty()
     }
 
     fn found_due(&mut self, record: Rc<Record>, env: &mut Env) {
@@ -1098,7 +1114,9 @@ impl Queue {
             Some(live) if live.place == Place::Memory => return,
             Some(_) => {}
             // (One that has come to its end is parked without an attempt.)
-            None if !Self::can_supply(&record) && record.limit_met(env.wall).is_none() => return,
+            None if !self.supplies.suffice(&record) && record.limit_met(env.wall).is_none() => {
+                return
+            }
             None => self.live.insert(
                 key.clone(),
                 Live {
@@ -1137,7 +1155,7 @@ mod tests {
             ..Policy::patient()
         };
         let record = Record::new("a", key.clone(), RequestHead::default(), policy, 1_000_000);
-        let mut queue = Queue::new(false);
+        let mut queue = Queue::default();
         let record = Rc::new(record);
         queue.handle(
             Event::Submit {

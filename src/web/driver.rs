@@ -17,8 +17,8 @@ use crate::engine::queue::{Due, Ticket};
 use crate::engine::table::Table;
 use crate::engine::text::cut;
 use crate::engine::{
-    Applied, Code, Effect, Error, Event, Intent, Key, Op, OutboxOptions, Queue, Record, Report,
-    State, SubmitOptions, Wall,
+    Applied, Beside, Code, Effect, Error, Event, Intent, Key, Op, OutboxOptions, Queue, Record,
+    Report, State, SubmitOptions, Supplies, Wall,
 };
 use crate::outcome::Outcome;
 use gloo_timers::callback::Timeout;
@@ -151,7 +151,7 @@ impl Driver {
             options,
             send,
             store,
-            queue: RefCell::new(Queue::new(offline())),
+            queue: RefCell::new(Queue::new(offline(), Supplies::default())),
             effects: RefCell::default(),
             draining: Cell::new(false),
             timer: RefCell::default(),
@@ -673,18 +673,21 @@ impl Driver {
                         // makes of it, this comes right behind on the same connection.
                         let undo = Op::Unstore(record.clone());
                         spawn(async move {
-                            let _ = store.transact(&undo, None, None, &mut env()).await;
+                            let _ = store
+                                .transact(&undo, None, Beside::default(), &mut env())
+                                .await;
                         });
                     }
                     driver.input(Event::Failed(ticket, op));
                 }))
             };
-            let gate = {
+            let beside = {
                 let queue = driver.queue.borrow();
                 let record = queue.record(op.key());
-                record.and_then(|record| queue.gate(&record.origin))
+                record.map(|record| queue.beside(&record.origin))
             };
-            let done = store.transact(&op, body, gate, &mut env()).await;
+            let beside = beside.unwrap_or_default();
+            let done = store.transact(&op, body, beside, &mut env()).await;
             if !patience.in_time() {
                 if let Ok((applied, _)) = done {
                     driver.input(Event::CommittedLate(op, Box::new(applied)));

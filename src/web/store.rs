@@ -7,10 +7,10 @@ use super::latch::Latch;
 use super::source::{get, set, Js};
 use crate::engine::decode::Fields;
 use crate::engine::encode::write;
-use crate::engine::gate::{self, Gate};
+use crate::engine::gate::Gate;
 use crate::engine::queue::{Due, Line};
 use crate::engine::shape::Shape;
-use crate::engine::{Applied, Env, Key, Op, Record, Wall, Write};
+use crate::engine::{Applied, Beside, Env, Key, Op, Record, Wall, Write};
 use idb::{
     CursorDirection, Database, DatabaseEvent, Factory, IndexParams, KeyPath, KeyRange, ObjectStore,
     ObjectStoreParams, Query, Transaction,
@@ -235,15 +235,15 @@ impl Store {
     }
 
     /// Runs one transaction of the engine's. Returns what it came to, and the body of a row that was claimed. `held`:
-    /// the body that the page holds for the intent made at that moment. `gate`: that of its origin, as the page knows
-    /// it; a claim and a retry read it, since only one page may take the probe.
+    /// the body that the page holds for the intent made at that moment. `beside`: what stands around the row, as the
+    /// page knows it; a claim and a retry read the gate, since only one page may take the probe.
     ///
     /// Nothing but IndexedDB is awaited between the first request and the commit.
     pub async fn transact(
         self: &Rc<Self>,
         op: &Op,
         held: Option<(Wall, Uint8Array)>,
-        mut gate: Option<Gate>,
+        mut beside: Beside,
         env: &mut Env,
     ) -> Result<(Applied, Option<Uint8Array>)> {
         let transaction = self
@@ -274,12 +274,12 @@ impl Store {
         }
         if let (Op::Claim(_) | Op::Retry { .. }, Some(row)) = (op, &row) {
             let stored = gates.get(JsValue::from_str(&row.origin))?.await?;
-            gate = stored.and_then(read_gate);
+            beside.gate = stored.and_then(read_gate);
         }
         let applied = if spoilt {
             Op::Spoil(op.key().clone()).apply(row, env)
         } else {
-            gate::apply(op, gate, row, env)
+            op.run(row, beside, env)
         };
         write_gate(&gates, &applied)?;
         for write in &applied.writes {
@@ -435,8 +435,10 @@ impl Store {
         for record in rows.into_iter().filter_map(read) {
             let op = Op::BringForward(record.key.clone());
             let at = closed.iter().position(|gate| gate.id == record.origin);
-            let gate = at.map(|at| closed[at].clone());
-            let applied = gate::apply(&op, gate, Some(record), env);
+            let beside = Beside {
+                gate: at.map(|at| closed[at].clone()),
+            };
+            let applied = op.run(Some(record), beside, env);
             write_gate(&gates, &applied)?;
             if let (Some(at), Some(Some(gate))) = (at, &applied.gate) {
                 closed[at] = gate.clone();

@@ -4,13 +4,14 @@
 //! What must hold is asserted where it happens, under the names of the invariants.
 
 use super::{head, named, status, Json};
-use resubmit::engine::gate::{self, Gate};
+use resubmit::engine::gate::Gate;
 use resubmit::engine::queue::{Due, RECHECK};
 use resubmit::engine::record::Unreadable;
 use resubmit::engine::transition::{GRACE, OFFLINE_PROBE};
 use resubmit::engine::{
-    Answer, Applied, Clocks, Effect, Env, Event, Failure, Head, Key, Millis, OnMaybeDelivered, Op,
-    Policy, Queue, Random, Reason, Record, Report, State, Wall, Write,
+    Answer, Applied, Beside, Clocks, Effect, Env, Event, Failure, Head, Key, Millis,
+    OnMaybeDelivered, Op, Policy, Queue, Random, Reason, Record, Report, State, Supplies, Wall,
+    Write,
 };
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -395,7 +396,7 @@ impl World {
         self.page = Some(Page {
             id: self.pages,
             started_offline: !self.browser_says_online,
-            queue: Queue::new(!self.browser_says_online),
+            queue: Queue::new(!self.browser_says_online, Supplies::default()),
             bodies: BTreeMap::new(),
             in_flight: BTreeMap::new(),
             announced: BTreeSet::new(),
@@ -415,7 +416,7 @@ impl World {
             return;
         };
         // A list of events with their surroundings is a test: played again, it gives the same effects.
-        let mut again = Queue::new(page.started_offline);
+        let mut again = Queue::new(page.started_offline, Supplies::default());
         for (env, event, effects) in page.history {
             again.handle(event, &mut env.clone());
             let drained: Vec<Effect> = std::iter::from_fn(|| again.poll_effect()).collect();
@@ -664,13 +665,13 @@ impl World {
             (Op::Store(record), None) => record.origin.clone(),
             _ => String::new(),
         };
-        let known = self.page.as_ref().and_then(|page| page.queue.gate(&origin));
-        let gate = match op {
+        let page = self.page.as_ref();
+        let mut beside = page.map_or_else(Beside::default, |page| page.queue.beside(&origin));
+        if let Op::Claim(_) | Op::BringForward(_) = op {
             // As the store reads it, since only one page may take the probe.
-            Op::Claim(_) | Op::BringForward(_) => self.gates.get(&origin).cloned(),
-            _ => known,
-        };
-        let applied = gate::apply(op, gate, before.clone().map(Rc::new), &mut env);
+            beside.gate = self.gates.get(&origin).cloned();
+        }
+        let applied = op.run(before.clone().map(Rc::new), beside, &mut env);
         match &applied.gate {
             Some(Some(gate)) => drop(self.gates.insert(origin, gate.clone())),
             Some(None) => drop(self.gates.remove(&origin)),
