@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::Json;
+use common::{record, Json};
 use resubmit::engine::error::Code;
-use resubmit::engine::{OutboxOptions, Policy, SubmitOptions};
+use resubmit::engine::{OnParked, OutboxOptions, Policy, SubmitOptions};
 use serde_json::{json, Value};
 
 fn outbox(value: Value) -> Result<OutboxOptions, String> {
@@ -74,12 +74,39 @@ fn what_is_to_come_is_refused_by_name() {
         let error = outbox(json!({ name: 1 })).unwrap_err();
         assert!(error.starts_with(&format!("options.{name}: ")), "{error}");
     }
-    for name in ["lane", "coalesceKey", "onParked"] {
-        let error =
-            SubmitOptions::read(&Json(json!({ name: "x" })), &Policy::patient()).unwrap_err();
+}
+
+fn submit(options: Value) -> Result<SubmitOptions, String> {
+    SubmitOptions::read(&Json(options), &Policy::patient()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn lanes_are_named() {
+    for (name, value) in [("lane", ""), ("coalesceKey", ""), ("onParked", "wait")] {
+        let error = submit(json!({ name: value })).unwrap_err();
         assert!(
-            error.message().starts_with(&format!("options.{name}: ")),
+            error.contains(&format!("options.{name}: expected")),
             "{error}"
         );
     }
+    let lane = |options| {
+        let mut row = record(Policy::patient());
+        submit(options).unwrap().apply(&mut row);
+        (row.lane, row.on_parked, row.coalesce_key)
+    };
+    let some = |name: &str| Some(name.to_owned());
+    assert_eq!(lane(json!({})), (None, OnParked::Hold, None));
+    assert_eq!(
+        lane(json!({ "lane": "a" })),
+        (some("a"), OnParked::Hold, None)
+    );
+    // A newer one brings what a parked one would have said.
+    assert_eq!(
+        lane(json!({ "coalesceKey": "c" })),
+        (some("c"), OnParked::Skip, some("c"))
+    );
+    let both = json!({ "lane": "a", "coalesceKey": "c" });
+    assert_eq!(lane(both), (some("a"), OnParked::Hold, some("c")));
+    let all = json!({ "lane": "a", "coalesceKey": "c", "onParked": "skip" });
+    assert_eq!(lane(all), (some("a"), OnParked::Skip, some("c")));
 }

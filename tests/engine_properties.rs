@@ -61,6 +61,9 @@ fn wait() -> impl Strategy<Value = u32> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => prop::bool::weighted(0.85).prop_map(|durable| Step::Submit { durable }),
+        3 => (0..2u8, any::<bool>(), prop::bool::weighted(0.3), prop::bool::weighted(0.85)).prop_map(
+            |(lane, skips, coalesces, durable)| Step::Laned { lane, skips, coalesces, durable }
+        ),
         1 => (0..8usize).prop_map(Step::Again),
         8 => wait().prop_map(Step::Wait),
         3 => (any::<bool>(), prop::bool::weighted(0.7))
@@ -133,6 +136,12 @@ proptest! {
 fn scripts() -> Vec<Vec<Step>> {
     let submit = || Step::Submit { durable: true };
     let wait = |ms: u64| Step::Wait(ms as u32);
+    let laned = |coalesces| Step::Laned {
+        lane: 0,
+        skips: true,
+        coalesces,
+        durable: true,
+    };
     let network = |on| Step::Network { on, heard: true };
     vec![
         vec![submit(), wait(MINUTE)],
@@ -177,6 +186,16 @@ fn scripts() -> Vec<Vec<Step>> {
             wait(10 * MINUTE),
             Step::Retry(0),
             wait(MINUTE),
+        ],
+        vec![
+            Step::Fault(Fault::DropAfter),
+            laned(false),
+            laned(false),
+            laned(true),
+            laned(true),
+            wait(10 * MINUTE),
+            Step::Cancel(2),
+            wait(10 * MINUTE),
         ],
         vec![
             Step::Fault(Fault::Status(422, None)),

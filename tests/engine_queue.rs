@@ -100,8 +100,10 @@ impl Page {
         };
         let beside = Beside {
             gate: self.gates.get(&origin).cloned(),
+            ..self.queue.beside(&op)
         };
-        let applied = op.run(row, beside, &mut self.env());
+        let mut env = self.env();
+        let applied = transact(self.rows.values().cloned(), &op, beside, &mut env);
         match &applied.gate {
             Some(Some(gate)) => drop(self.gates.insert(origin, gate.clone())),
             Some(None) => drop(self.gates.remove(&origin)),
@@ -716,7 +718,11 @@ fn online_ends_what_hangs_and_brings_forward_what_waits() {
         page.gates.get(origin).cloned(),
         page.rows.get(&key).cloned(),
     );
-    let applied = op.run(row.map(Rc::new), Beside { gate }, &mut page.env());
+    let beside = Beside {
+        gate,
+        ..Beside::default()
+    };
+    let applied = op.run(row.map(Rc::new), beside, &mut page.env());
     let gate = applied.gate.clone().flatten().unwrap();
     page.gates.insert(origin.clone(), gate);
     page.rows

@@ -11,8 +11,8 @@ use resubmit::engine::error::Code;
 use resubmit::engine::record::{Deadline, Hint, Lease, Unreadable, VERSION};
 use resubmit::engine::transition::{Claim, GRACE, OFFLINE_PROBE};
 use resubmit::engine::{
-    Answer, Evidence, Head, Intent, Jitter, Key, KeyFormat, KeyPlace, OnMaybeDelivered, Op, Policy,
-    Reason, Receipt, Record, RequestHead, State, Write,
+    Answer, Evidence, Head, Intent, Jitter, Key, KeyFormat, KeyPlace, OnMaybeDelivered, OnParked,
+    Op, Policy, Reason, Receipt, Record, RequestHead, State, Write,
 };
 use serde_json::{json, Value};
 use std::rc::Rc;
@@ -1283,7 +1283,7 @@ prop_compose! {
         Record {
             v: VERSION,
             owner, key, created_at, budget_from, state, reason, request, origin, needs, left_out, hooks, policy, meta, form_key,
-            lane, lane_seq, coalesce_key, replaces, fingerprint, attempts, spent, next_attempt_at, schedule,
+            lane, lane_seq, on_parked: OnParked::Skip, coalesce_key, replaces, fingerprint, attempts, spent, next_attempt_at, schedule,
             not_before, cuttable, fence, maybe_delivered, maybe_delivered_before, may_repeat, key_used_at,
             conflicts, conflict_is_twin, refused_credentials, evidence, receipt, settled_at, forget_at,
             key_place: KeyPlace { format, header, field },

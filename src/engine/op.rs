@@ -5,8 +5,9 @@
 
 use super::env::Env;
 use super::error::{Code, Error};
-use super::gate::{self, Gate};
+use super::gate::Gate;
 use super::key::Key;
+use super::lane::{self, Vacated};
 use super::record::Record;
 use super::transition::Claim;
 use super::verdict::Answer;
@@ -74,6 +75,10 @@ pub struct Applied {
     pub writes: Vec<Write>,
     /// The gate of its origin, where it was looked at: `None` is open.
     pub gate: Option<Option<Gate>>,
+    /// The other rows that it changed; they are among the writes.
+    pub also: Vec<Rc<Record>>,
+    /// The lane whose first row is to be looked at when all is written ([`lane::promote`]).
+    pub vacated: Option<Vacated>,
     /// Why it was not done, where the caller is to know.
     pub error: Option<Error>,
 }
@@ -83,6 +88,12 @@ pub struct Applied {
 pub struct Beside {
     /// The gate of the row's origin, if it is closed.
     pub gate: Option<Gate>,
+    /// The attempt of that fence, if there was one, was ended by this page.
+    pub ended: Option<u64>,
+    /// The place of the last in the row's lane; 0 if it is empty.
+    pub lane_end: u64,
+    /// The other rows of its `coalesceKey` that are not over.
+    pub twins: Vec<Rc<Record>>,
 }
 
 impl Op {
@@ -110,7 +121,7 @@ impl Op {
 
     /// What it comes to for the row that is there, and for what stands around it.
     pub fn run(&self, row: Option<Rc<Record>>, beside: Beside, env: &mut Env) -> Applied {
-        gate::apply(self, beside.gate, row, env)
+        lane::apply(self, beside, row, env)
     }
 
     /// What it comes to for the row that is there.
@@ -242,6 +253,18 @@ impl Applied {
     pub fn cancelled(&self) -> (bool, bool) {
         let maybe = self.record.as_ref().map(|record| record.maybe_delivered);
         (self.accepted, maybe.unwrap_or(false))
+    }
+
+    /// Writes the row otherwise than it was going to.
+    pub(super) fn replace(&mut self, record: Record) {
+        let record = Rc::new(record);
+        for write in &mut self.writes {
+            match write {
+                Write::Put(row) if row.key == record.key => *row = record.clone(),
+                _ => {}
+            }
+        }
+        self.record = Some(record);
     }
 
     fn delete(&mut self, key: &Key) {

@@ -4,7 +4,7 @@ use super::decode::{Fields, Source};
 use super::error::Error;
 use super::key::{Key, KeyPlace};
 use super::policy::{OnMaybeDelivered, Policy};
-use super::record::Record;
+use super::record::{OnParked, Record};
 use super::shape::Visitor;
 use super::words::words;
 
@@ -154,6 +154,14 @@ pub struct SubmitOptions {
     pub meta: Option<String>,
     /// Names the form.
     pub form_key: Option<String>,
+    /// The order to keep: an intent goes when those of its lane that were submitted before it have settled. Default: the
+    /// `coalesce_key`.
+    pub lane: Option<String>,
+    /// Whether it holds its lane while it is parked. Default: [`OnParked::Hold`]; of one that has a `coalesce_key` alone
+    /// [`OnParked::Skip`], since a newer one brings what it would have said.
+    pub on_parked: Option<OnParked>,
+    /// What it stands for: a newer one takes the place of an older one that was never sent.
+    pub coalesce_key: Option<String>,
     /// The schedule. Default: the outbox's.
     pub policy: Option<Policy>,
     /// What to do with what may have been delivered. Default: the outbox's.
@@ -173,6 +181,9 @@ impl SubmitOptions {
             "key",
             "meta",
             "formKey",
+            "lane",
+            "onParked",
+            "coalesceKey",
             "policy",
             "durable",
             "onMaybeDelivered",
@@ -185,10 +196,21 @@ impl SubmitOptions {
         fields.field("key", &mut options.key);
         fields.field("meta", &mut options.meta);
         fields.field("formKey", &mut options.form_key);
+        fields.field("lane", &mut options.lane);
+        fields.field("onParked", &mut options.on_parked);
+        fields.field("coalesceKey", &mut options.coalesce_key);
         options.policy = read_policy(&mut fields, default);
         fields.field("onMaybeDelivered", &mut options.on_maybe_delivered);
         fields.field("durable", &mut durable);
         options.in_memory = !durable;
+        for (name, value) in [
+            ("lane", &options.lane),
+            ("coalesceKey", &options.coalesce_key),
+        ] {
+            if value.as_deref() == Some("") {
+                fields.refuse(name, "expected a name that is not empty");
+            }
+        }
         if options.meta.as_ref().map_or(0, String::len) > MAX_META_BYTES {
             fields.refuse("meta", "expected up to 4 KiB of JSON");
         }
@@ -199,6 +221,14 @@ impl SubmitOptions {
     pub fn apply(self, record: &mut Record) {
         record.meta = self.meta;
         record.form_key = self.form_key;
+        record.on_parked = self
+            .on_parked
+            .unwrap_or(match (&self.lane, &self.coalesce_key) {
+                (None, Some(_)) => OnParked::Skip,
+                _ => OnParked::Hold,
+            });
+        record.lane = self.lane.or_else(|| self.coalesce_key.clone());
+        record.coalesce_key = self.coalesce_key;
         if let Some(policy) = self.policy {
             let on_maybe_delivered = record.policy.on_maybe_delivered;
             record.policy = policy;

@@ -8,6 +8,7 @@ use super::env::{Clocks, Env, Millis, Wall};
 use super::error::{Code, Error};
 use super::gate::Gate;
 use super::key::Key;
+use super::lane::{self, Around, Vacated};
 use super::op::{Applied, Beside, Op};
 use super::record::{Record, State};
 use super::table::Table;
@@ -161,8 +162,9 @@ enum Phase {
     Sending(Attempt),
     /// The attempt ended; the transaction that says so runs.
     Settling(u64),
-    /// A transaction runs that ends it: nothing else is begun.
-    Ending,
+    /// A transaction runs that ends it: nothing else is begun. The attempt of that fence was ended by this page, or it will
+    /// never be made.
+    Ending(Option<u64>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -275,10 +277,43 @@ impl Queue {
             .is_some_and(|live| live.place == Place::Memory)
     }
 
-    /// What this page knows of what stands beside the rows of an origin.
-    pub fn beside(&self, origin: &String) -> Beside {
+    /// What this page knows of what stands beside the row of a transaction: the gate, and of what lives in its memory
+    /// everything.
+    pub fn beside(&self, op: &Op) -> Beside {
+        let live = self.live.get(op.key());
+        let record = match (op, live) {
+            (Op::Store(record), _) => record,
+            (_, Some(live)) => &live.record,
+            (_, None) => return Beside::default(),
+        };
+        let around = match (op, live) {
+            (_, None) => Around::default(),
+            (_, Some(live)) if live.place == Place::Disk => Around::default(),
+            (Op::Store(_), Some(_)) => Around::of(op, None),
+            (_, Some(live)) => Around::of(op, Some(&live.record)),
+        };
+        let others = || {
+            self.memory()
+                .filter(|other| other.key != record.key && other.owner == record.owner)
+        };
+        let Around {
+            lane, coalesce_key, ..
+        } = around;
         Beside {
-            gate: self.gates.get(origin).cloned(),
+            gate: self.gates.get(&record.origin).cloned(),
+            ended: live.and_then(|live| match live.phase {
+                Phase::Ending(fence) => fence,
+                _ => None,
+            }),
+            lane_end: others()
+                .filter(|other| lane.is_some() && other.lane == lane)
+                .filter_map(|other| other.lane_seq)
+                .max()
+                .unwrap_or(0),
+            twins: others()
+                .filter(|other| coalesce_key.is_some() && other.coalesce_key == coalesce_key)
+                .cloned()
+                .collect(),
         }
     }
 
@@ -434,11 +469,6 @@ impl Queue {
             }
             _ => {}
         }
-        if !durable {
-            let op = Op::Store(record.clone());
-            let applied = op.run(None, self.beside(&record.origin), env);
-            self.note_gate(&applied);
-        }
         let op = Op::Store(record.clone());
         let (place, phase) = if durable {
             (Place::Disk, Phase::Storing(env.clocks()))
@@ -468,8 +498,16 @@ impl Queue {
         if let Some(live) = self.live.get_mut(&key) {
             live.place = Place::Memory;
             live.phase = Phase::Idle;
+            let op = Op::Store(live.record.clone());
+            let applied = op.run(None, self.beside(&op), env);
+            self.note_gate(&applied);
+            self.note_others(&applied);
+            if let Some(record) = &applied.record {
+                self.update(record);
+            }
+            self.begin(key, asked, env);
+            self.promote(applied.vacated, env);
         }
-        self.begin(key, asked, env);
     }
 
     /// The application's key was known.
@@ -494,6 +532,11 @@ impl Queue {
         if live.record.state != State::Sending {
             live.phase = Phase::Idle;
             self.look = true;
+            // Behind a closed gate, or behind others of its lane.
+            let held = live.record.reason.is_some();
+            if let Some(record) = held.then(|| live.record.clone()) {
+                self.waiting(&record);
+            }
             return;
         }
         let fence = live.record.fence;
@@ -579,7 +622,7 @@ impl Queue {
             .filter(|live| match live.phase {
                 Phase::Storing(_) => live.record.state == State::Sending,
                 Phase::Claiming(_) | Phase::Sending(_) | Phase::Settling(_) => true,
-                Phase::Idle | Phase::Ending => false,
+                Phase::Idle | Phase::Ending(_) => false,
             })
             .filter(|live| live.record.origin == origin)
             .count()
@@ -596,9 +639,10 @@ impl Queue {
     fn run(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
         match self.live.get(op.key()) {
             Some(live) if live.place == Place::Memory => {
-                let beside = self.beside(&live.record.origin);
-                let applied = op.run(Some(live.record.clone()), beside, env);
+                let applied = op.run(Some(live.record.clone()), self.beside(&op), env);
+                let vacated = applied.vacated.clone();
                 self.committed(ticket, op, applied, env);
+                self.promote(vacated, env);
             }
             _ => self.emit(Effect::Transact(ticket, op)),
         }
@@ -613,12 +657,14 @@ impl Queue {
             if let Some(live) = self.live.get_mut(op.key()) {
                 match live.phase {
                     Phase::Sending(attempt) => {
-                        live.phase = Phase::Ending;
+                        live.phase = Phase::Ending(Some(attempt.fence));
                         self.emit(Effect::Abort(op.key().clone(), attempt.fence));
                     }
                     // A finished answer wins: its transaction is before this one.
-                    Phase::Settling(_) => {}
-                    _ => live.phase = Phase::Ending,
+                    Phase::Settling(_) | Phase::Ending(_) => {}
+                    Phase::Storing(_) => live.phase = Phase::Ending(Some(live.record.fence)),
+                    Phase::Claiming(_) => live.phase = Phase::Ending(Some(live.record.fence + 1)),
+                    Phase::Idle => live.phase = Phase::Ending(None),
                 }
             }
         }
@@ -632,6 +678,7 @@ impl Queue {
             self.look |= self.open;
             if let Op::Settle(..) = op {
                 // What it says was told already.
+                self.note_others(&applied);
                 return;
             }
         }
@@ -662,7 +709,10 @@ impl Queue {
     fn written_after_all(&mut self, op: &Op, applied: Applied, env: &mut Env) {
         self.unwritten.retain(|late| late.op != *op);
         match op {
-            Op::Settle(..) | Op::Claim(_) | Op::Store(_) => self.look |= self.open,
+            Op::Settle(..) | Op::Claim(_) | Op::Store(_) => {
+                self.note_others(&applied);
+                self.look |= self.open;
+            }
             // (No call waits for it any more: the queue's own tickets are odd.)
             _ => self.written(1, op.clone(), applied, env),
         }
@@ -670,13 +720,12 @@ impl Queue {
 
     /// Ends what went on from memory while the store was asked to end it.
     fn end_in_memory(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
-        let record = self.record(op.key()).cloned();
-        let applied = op.apply(record, env);
-        self.committed(ticket, op, applied, env);
+        self.run(ticket, op, env);
     }
 
     fn committed(&mut self, ticket: Ticket, op: Op, applied: Applied, env: &mut Env) {
         self.note_gate(&applied);
+        self.note_others(&applied);
         match &op {
             Op::Store(record) => self.store_committed(record, &applied, env),
             Op::Claim(key) => self.claim_committed(key, &applied, env),
@@ -728,6 +777,33 @@ impl Queue {
         }
     }
 
+    /// Takes note of what became of other rows.
+    fn note_others(&mut self, applied: &Applied) {
+        for record in &applied.also {
+            self.update(record);
+            if record.state.is_settled() {
+                self.settled(record.clone(), None);
+            } else {
+                self.waiting(record);
+            }
+        }
+    }
+
+    /// Gives the first of a lane its deadline, among those that live in this page's memory.
+    fn promote(&mut self, vacated: Option<Vacated>, env: &Env) {
+        let Some(vacated) = vacated else { return };
+        let first = self
+            .memory()
+            .filter(|record| record.lane_seq.is_some() && record.owner == vacated.owner)
+            .filter(|record| record.lane.as_ref() == Some(&vacated.lane))
+            .min_by_key(|record| record.lane_seq)
+            .cloned();
+        if let Some(first) = first.and_then(|first| lane::promote(first, &vacated, env.wall)) {
+            self.update(&first);
+            self.waiting(&first);
+        }
+    }
+
     fn store_committed(&mut self, new: &Record, applied: &Applied, env: &mut Env) {
         let key = new.key.clone();
         let Some(live) = self.live.get_mut(&key) else {
@@ -742,17 +818,12 @@ impl Queue {
             }
             return self.known(new, applied);
         }
-        let stored = applied.record.clone();
-        if let Some(record) = &stored {
+        if let Some(record) = &applied.record {
             live.record = record.clone();
         }
         self.report(Report::Stored(key.clone(), true));
         if let Phase::Storing(asked) = phase {
             self.begin(key, asked, env);
-            // Stored behind a closed gate.
-            if let Some(record) = stored.filter(|record| record.reason.is_some()) {
-                self.waiting(&record);
-            }
         }
     }
 
@@ -969,7 +1040,7 @@ impl Queue {
                 self.look |= self.open;
                 let live = self.live.get(&key);
                 let gives_up = matches!(op, Op::Cancel(_) | Op::Discard(_));
-                if gives_up && live.is_some_and(|live| live.phase == Phase::Ending) {
+                if gives_up && live.is_some_and(|live| matches!(live.phase, Phase::Ending(_))) {
                     // Who gave it up has been told that nothing more is sent: it is tried again until it is done.
                     self.unwritten.push(Unwritten {
                         op,

@@ -60,6 +60,8 @@ words! {
         Unauthorized = "unauthorized",
         /// Pending: a claim was given back, nothing was sent.
         NotSent = "not-sent",
+        /// Pending: others of its lane come before it.
+        Queued = "queued",
 
         /// Refused: 400, 422 and every 4xx without a meaning of its own, 501, 505.
         Invalid = "invalid",
@@ -97,6 +99,16 @@ words! {
         Superseded = "superseded",
         /// Cancelled: everything of its owner was deleted.
         Cleared = "cleared",
+    }
+}
+
+words! {
+    /// Whether an intent that is parked holds its lane.
+    pub enum OnParked: "expected \"hold\" or \"skip\"" {
+        /// Nothing behind it is sent before a person has decided.
+        Hold = "hold",
+        /// It leaves the lane.
+        Skip = "skip",
     }
 }
 
@@ -155,6 +167,14 @@ pub struct Lease {
     pub length_ms: Millis,
     /// Whether it was taken under the intent's Web Lock: if that lock is free, its holder is gone.
     pub locked: bool,
+}
+
+impl Lease {
+    /// How long it still holds. (One that a clock ahead of its time wrote holds for its length from now.)
+    pub(super) fn left(&self, now: Wall) -> Millis {
+        let from = self.written_at.min(now);
+        from.saturating_add(self.length_ms).saturating_sub(now)
+    }
 }
 
 /// The frozen request. Its body lies in a store of its own.
@@ -247,6 +267,8 @@ pub struct Record {
     pub lane: Option<String>,
     /// Its place in the lane, until it leaves it.
     pub lane_seq: Option<u64>,
+    /// Whether it holds the lane while it is parked.
+    pub on_parked: OnParked,
     /// What it stands for, so that a newer one may take its place.
     pub coalesce_key: Option<String>,
     /// The intent that this one was made from under a new key.
@@ -326,6 +348,7 @@ impl Record {
             form_key: None,
             lane: None,
             lane_seq: None,
+            on_parked: OnParked::Hold,
             coalesce_key: None,
             replaces: None,
             fingerprint: None,
@@ -457,6 +480,7 @@ impl Shape for Record {
         visitor.field("formKey", &mut self.form_key);
         visitor.field("lane", &mut self.lane);
         visitor.field("laneSeq", &mut self.lane_seq);
+        visitor.field("onParked", &mut self.on_parked);
         visitor.field("coalesceKey", &mut self.coalesce_key);
         visitor.field("replaces", &mut self.replaces);
         visitor.field("fingerprint", &mut self.fingerprint);

@@ -5,7 +5,7 @@ use super::env::{Env, Millis, Wall};
 use super::error::{Code, Error};
 use super::key::Key;
 use super::policy::OnMaybeDelivered;
-use super::record::{Deadline, Evidence, Lease, Reason, Receipt, Record, State};
+use super::record::{Deadline, Evidence, Lease, OnParked, Reason, Receipt, Record, State};
 use super::retry_after::Floor;
 use super::verdict::{hint, verdict, About, Answer, Head, Verdict};
 
@@ -256,6 +256,17 @@ impl Record {
         self.reason = Some(reason);
         self.settled_at = Some(now);
         self.leave_schedule();
+        self.leave_lane();
+    }
+
+    /// A settled row leaves its lane, unless it holds it; and nothing is to take the place of what is over.
+    fn leave_lane(&mut self) {
+        if self.state != State::Parked || self.on_parked == OnParked::Skip {
+            self.lane_seq = None;
+        }
+        if self.state.is_over() {
+            self.coalesce_key = None;
+        }
     }
 
     /// Parks what waits and has lost its body.
@@ -265,7 +276,7 @@ impl Record {
         }
     }
 
-    fn leave_schedule(&mut self) {
+    pub(super) fn leave_schedule(&mut self) {
         self.next_attempt_at = None;
         self.schedule = None;
         self.not_before = None;
@@ -297,6 +308,7 @@ impl Record {
         }
         self.forget_at = Some(now.saturating_add(self.policy.max_age_ms));
         self.leave_schedule();
+        self.leave_lane();
         true
     }
 
@@ -314,7 +326,16 @@ impl Record {
 
     /// Gives it up, whatever was answered.
     pub(super) fn give_up(&mut self, now: Wall) {
-        self.end(State::Cancelled, Reason::Discarded, now);
+        self.cancel_for(Reason::Discarded, now);
+    }
+
+    /// A newer one takes its place.
+    pub(super) fn supersede(&mut self, now: Wall) {
+        self.cancel_for(Reason::Superseded, now);
+    }
+
+    fn cancel_for(&mut self, reason: Reason, now: Wall) {
+        self.end(State::Cancelled, reason, now);
         self.forget_at = Some(now.saturating_add(self.policy.max_age_ms));
     }
 
@@ -344,10 +365,14 @@ impl Record {
         wrong
     }
 
-    /// Whether nothing became of a row since it was stored as `stored`: whatever does changes its state, its fence or its
-    /// schedule, and another submission under its key was made at another time or of other bytes.
+    /// Whether nothing became of a row since it was stored as `stored`: it waits and was never claimed, or it is as it was,
+    /// since whatever happens to it changes its state, its fence or its schedule. Another submission under its key was made
+    /// at another time or of other bytes.
     pub fn is_unchanged_since(&self, stored: &Record) -> bool {
-        (self.state, self.fence, self.schedule) == (stored.state, stored.fence, stored.schedule)
+        let waits = self.state == State::Pending && self.attempts == 0;
+        let same = (self.state, self.fence, self.schedule)
+            == (stored.state, stored.fence, stored.schedule);
+        (waits || same)
             && (self.created_at, &self.fingerprint) == (stored.created_at, &stored.fingerprint)
     }
 

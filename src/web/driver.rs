@@ -672,21 +672,19 @@ impl Driver {
                         // It goes on from memory, and the next page must not send it too: whatever the store still
                         // makes of it, this comes right behind on the same connection.
                         let undo = Op::Unstore(record.clone());
+                        let driver = driver.clone();
                         spawn(async move {
-                            let _ = store
-                                .transact(&undo, None, Beside::default(), &mut env())
-                                .await;
+                            let beside = Beside::default();
+                            let undone = store.transact(&undo, None, beside, &mut env()).await;
+                            if let Ok((applied, _)) = undone {
+                                driver.input(Event::CommittedLate(undo, Box::new(applied)));
+                            }
                         });
                     }
                     driver.input(Event::Failed(ticket, op));
                 }))
             };
-            let beside = {
-                let queue = driver.queue.borrow();
-                let record = queue.record(op.key());
-                record.map(|record| queue.beside(&record.origin))
-            };
-            let beside = beside.unwrap_or_default();
+            let beside = driver.queue.borrow().beside(&op);
             let done = store.transact(&op, body, beside, &mut env()).await;
             if !patience.in_time() {
                 if let Ok((applied, _)) = done {

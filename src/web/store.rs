@@ -8,7 +8,9 @@ use super::source::{get, set, Js};
 use crate::engine::decode::Fields;
 use crate::engine::encode::write;
 use crate::engine::gate::Gate;
+use crate::engine::lane::{self, Around, Vacated};
 use crate::engine::queue::{Due, Line};
+use crate::engine::record::Unreadable;
 use crate::engine::shape::Shape;
 use crate::engine::{Applied, Beside, Env, Key, Op, Record, Wall, Write};
 use idb::{
@@ -34,13 +36,15 @@ const META: &str = "meta";
 const INDEXES: [(&str, &[&str]); 6] = [
     (DUE, &["owner", "origin", "needs", "nextAttemptAt"]),
     (LISTED, &["owner", "createdAt"]),
-    ("lane", &["owner", "lane", "laneSeq"]),
-    ("coalesce", &["owner", "coalesceKey"]),
+    (LANE, &["owner", "lane", "laneSeq"]),
+    (COALESCE, &["owner", "coalesceKey"]),
     ("form", &["owner", "formKey"]),
     (FORGET, &["forgetAt"]),
 ];
 const DUE: &str = "due";
 const LISTED: &str = "listed";
+const LANE: &str = "lane";
+const COALESCE: &str = "coalesce";
 const FORGET: &str = "forget";
 
 /// How many due rows of a line are taken at once.
@@ -276,14 +280,29 @@ impl Store {
             let stored = gates.get(JsValue::from_str(&row.origin))?.await?;
             beside.gate = stored.and_then(read_gate);
         }
-        let applied = if spoilt {
-            Op::Spoil(op.key().clone()).apply(row, env)
+        let around = Around::of(op, row.as_deref());
+        if let Some(lane) = &around.lane {
+            beside.lane_end = lane_end(&intents, &around.owner, lane).await?;
+        }
+        if let Some(key) = &around.coalesce_key {
+            beside.twins = twins(&intents, &around.owner, key, op.key()).await?;
+        }
+        let mut applied = if spoilt {
+            Op::Spoil(op.key().clone()).run(row, beside, env)
         } else {
             op.run(row, beside, env)
         };
         write_gate(&gates, &applied)?;
         for write in &applied.writes {
             self.write(&intents, &bodies, write, body.as_ref()).await?;
+        }
+        if let Some(vacated) = &applied.vacated {
+            let first = first_of(&intents, vacated).await?;
+            let promoted = first.and_then(|first| lane::promote(first, vacated, env.wall));
+            if let Some(promoted) = promoted {
+                intents.put(&to_row(&promoted), None)?;
+                applied.also.push(promoted);
+            }
         }
         commit(transaction).await?;
         Ok((applied, body))
@@ -437,6 +456,7 @@ impl Store {
             let at = closed.iter().position(|gate| gate.id == record.origin);
             let beside = Beside {
                 gate: at.map(|at| closed[at].clone()),
+                ..Beside::default()
             };
             let applied = op.run(Some(record), beside, env);
             write_gate(&gates, &applied)?;
@@ -510,6 +530,53 @@ impl Store {
         }
         commit(transaction).await
     }
+}
+
+/// Where the rows of a lane are in its index.
+fn lane_of(owner: &str, lane: &str) -> Result<Query> {
+    let (owner, lane) = (owner.into(), lane.into());
+    between(
+        &Array::of2(&owner, &lane),
+        &Array::of3(&owner, &lane, &Array::new()),
+    )
+}
+
+/// The place of the last in a lane, also if this build cannot read it; 0 if it is empty.
+async fn lane_end(intents: &ObjectStore, owner: &str, lane: &str) -> Result<u64> {
+    let last = intents
+        .index(LANE)?
+        .open_cursor(Some(lane_of(owner, lane)?), Some(CursorDirection::Prev))?
+        .await?;
+    let last = last.map(|cursor| cursor.value()).transpose()?;
+    let place = last.and_then(|row| get(&row, "laneSeq").as_f64());
+    Ok(place.unwrap_or(0.0) as u64)
+}
+
+/// The first in a lane. One that is damaged holds up nobody; one that a newer build wrote is that build's affair.
+async fn first_of(intents: &ObjectStore, vacated: &Vacated) -> Result<Option<Rc<Record>>> {
+    let rows = lane_of(&vacated.owner, &vacated.lane)?;
+    let rows = intents.index(LANE)?.get_all(Some(rows), Some(DUE_LIMIT))?;
+    for row in rows.await? {
+        match Record::read(&Js(row)) {
+            Ok(first) => return Ok(Some(Rc::new(first))),
+            Err(Unreadable::Newer) => break,
+            Err(Unreadable::Damaged(_)) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The rows of a `coalesceKey`, but for that of `key`.
+async fn twins(
+    intents: &ObjectStore,
+    owner: &str,
+    coalesce_key: &str,
+    key: &Key,
+) -> Result<Vec<Rc<Record>>> {
+    let only = Query::Key(Array::of2(&owner.into(), &coalesce_key.into()).into());
+    let rows = intents.index(COALESCE)?.get_all(Some(only), None)?.await?;
+    let twins = rows.into_iter().filter_map(read);
+    Ok(twins.filter(|twin| twin.key != *key).collect())
 }
 
 /// The range behind `lower` and up to `upper`.

@@ -5,10 +5,12 @@ pub mod simulation;
 
 use resubmit::engine::decode::Source;
 use resubmit::engine::encode::{write, Sink};
+use resubmit::engine::lane::{promote, Around};
 use resubmit::engine::queue::{Due, Line};
 use resubmit::engine::transition::Claim;
 use resubmit::engine::{
-    Answer, Env, Failure, Head, Key, Millis, Policy, Random, Record, RequestHead, Wall,
+    Answer, Applied, Beside, Env, Failure, Head, Key, Millis, Op, Policy, Random, Record,
+    RequestHead, Wall, Write,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -253,4 +255,54 @@ pub fn lines(rows: impl IntoIterator<Item = Record>, now: u64, limit: usize) -> 
         lines,
         gates: Vec::new(),
     }
+}
+
+/// Runs a transaction as a store does, on `rows`: what it reads of lanes first, what it promotes last. Returns the
+/// promoted rows among what it came to, and in `writes`.
+pub fn transact(
+    rows: impl IntoIterator<Item = Record>,
+    op: &Op,
+    mut beside: Beside,
+    env: &mut Env,
+) -> Applied {
+    let mut rows: BTreeMap<Key, Rc<Record>> = rows
+        .into_iter()
+        .map(|row| (row.key.clone(), Rc::new(row)))
+        .collect();
+    let row = rows.get(op.key()).cloned();
+    let around = Around::of(op, row.as_deref());
+    let theirs = |other: &&Rc<Record>| other.owner == around.owner;
+    if around.lane.is_some() {
+        let lane = rows
+            .values()
+            .filter(theirs)
+            .filter(|other| other.lane == around.lane);
+        beside.lane_end = lane.filter_map(|other| other.lane_seq).max().unwrap_or(0);
+    }
+    if around.coalesce_key.is_some() {
+        let twins = rows.values().filter(theirs);
+        let twins = twins
+            .filter(|other| other.coalesce_key == around.coalesce_key && other.key != *op.key());
+        beside.twins = twins.cloned().collect();
+    }
+    let mut applied = op.run(row, beside, env);
+    for write in &applied.writes {
+        match write {
+            Write::Put(row) => drop(rows.insert(row.key.clone(), row.clone())),
+            Write::Delete(key) => drop(rows.remove(key)),
+            _ => {}
+        }
+    }
+    if let Some(vacated) = &applied.vacated {
+        let lane = rows
+            .values()
+            .filter(|row| row.owner == vacated.owner && row.lane_seq.is_some());
+        let lane = lane.filter(|row| row.lane.as_ref() == Some(&vacated.lane));
+        let first = lane.min_by_key(|row| row.lane_seq).cloned();
+        if let Some(first) = first.and_then(|first| promote(first, vacated, env.wall)) {
+            applied.writes.push(Write::Put(first.clone()));
+            applied.also.push(first);
+        }
+    }
+    applied
 }

@@ -10,8 +10,8 @@ use resubmit::engine::record::Unreadable;
 use resubmit::engine::transition::{GRACE, OFFLINE_PROBE};
 use resubmit::engine::{
     Answer, Applied, Beside, Clocks, Effect, Env, Event, Failure, Head, Key, Millis,
-    OnMaybeDelivered, Op, Policy, Queue, Random, Reason, Record, Report, State, Supplies, Wall,
-    Write,
+    OnMaybeDelivered, OnParked, Op, Policy, Queue, Random, Reason, Record, Report, State, Supplies,
+    Wall, Write,
 };
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -39,6 +39,8 @@ pub const RECONNECT: &str = "invariant 8: reconnecting never undercuts a server'
 pub const FOREIGN: &str = "invariant 9: rows of an unknown version are kept and reported";
 pub const SETTLES: &str = "every durable intent settles in the end";
 pub const NOT_LOST: &str = "what was stored is not lost";
+pub const IN_ORDER: &str = "the head of a lane alone is due";
+pub const SUPERSEDED: &str = "a newer one replaces only what was never sent, or is parked";
 pub const ONE_ORDER: &str = "one order per delivered intent at a server that knows the key";
 pub const NEVER_TWO: &str = "never two orders for one intent without mayRepeat";
 pub const ABORTED_NEVER_SENT: &str = "aborted before it was sent: never sent";
@@ -85,6 +87,13 @@ pub enum StoreFault {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     Submit {
+        durable: bool,
+    },
+    /// A submission that keeps its order with others of its lane.
+    Laned {
+        lane: u8,
+        skips: bool,
+        coalesces: bool,
         durable: bool,
     },
     /// The same submission under the same key.
@@ -666,12 +675,12 @@ impl World {
             _ => String::new(),
         };
         let page = self.page.as_ref();
-        let mut beside = page.map_or_else(Beside::default, |page| page.queue.beside(&origin));
+        let mut beside = page.map_or_else(Beside::default, |page| page.queue.beside(op));
         if let Op::Claim(_) | Op::BringForward(_) = op {
             // As the store reads it, since only one page may take the probe.
             beside.gate = self.gates.get(&origin).cloned();
         }
-        let applied = op.run(before.clone().map(Rc::new), beside, &mut env);
+        let applied = super::transact(self.stored(), op, beside, &mut env);
         match &applied.gate {
             Some(Some(gate)) => drop(self.gates.insert(origin, gate.clone())),
             Some(None) => drop(self.gates.remove(&origin)),
@@ -689,6 +698,10 @@ impl World {
                     }
                     if record.state == State::Delivered {
                         self.delivered.insert(record.key.clone());
+                    }
+                    if record.reason == Some(Reason::Superseded) {
+                        self.check_superseded(record);
+                        self.cancelled.insert(record.key.clone());
                     }
                     self.rows.insert(record.key.clone(), super::stored(record));
                 }
@@ -723,7 +736,36 @@ impl World {
                 }
             }
         }
+        self.check_lanes();
         applied
+    }
+
+    /// A newer one takes the place of what was never sent, or of what is parked when it is delivered.
+    fn check_superseded(&self, record: &Record) {
+        let before = self.row(&record.key).expect("superseded from nowhere");
+        let never_sent = before.state == State::Pending && !before.maybe_delivered;
+        assert!(
+            never_sent || before.state == State::Parked,
+            "{SUPERSEDED}: {before:?}"
+        );
+    }
+
+    /// In every lane the first alone is due, or holds it.
+    fn check_lanes(&self) {
+        let mut lanes: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+        for row in self.stored() {
+            if let (Some(lane), Some(_)) = (&row.lane, row.lane_seq) {
+                lanes.entry(lane.clone()).or_default().push(row);
+            }
+        }
+        for rows in lanes.values_mut() {
+            rows.sort_by_key(|row| row.lane_seq);
+            let places: BTreeSet<_> = rows.iter().map(|row| row.lane_seq).collect();
+            assert_eq!(places.len(), rows.len(), "{IN_ORDER}: two in one place");
+            for (at, row) in rows.iter().enumerate() {
+                assert_eq!(row.heads_lane(), at == 0, "{IN_ORDER}: {rows:?}");
+            }
+        }
     }
 
     fn check_change(&self, op: &Op, before: &Record, after: &Record, wall: Wall) {
@@ -797,8 +839,8 @@ impl World {
     fn check_row(&self, row: &Record, wall: Wall) {
         assert_eq!(
             row.next_attempt_at.is_none(),
-            row.state.is_settled(),
-            "settled rows are not due, all others are some time"
+            row.state.is_settled() || row.reason == Some(Reason::Queued),
+            "settled rows are not due, nor what waits in a lane; all others are some time"
         );
         assert!(row.spent <= row.attempts, "what is spent was claimed");
         assert!(row.spent <= row.policy.max_attempts, "the budget");
@@ -847,7 +889,9 @@ impl World {
                     if let Op::Store(record) = op {
                         // Taken back right behind it, unless the page died first.
                         if self.alive(id) || self.coin() {
-                            self.apply(&Op::Unstore(record));
+                            let undo = Op::Unstore(record);
+                            let applied = Box::new(self.apply(&undo));
+                            self.tell_of_store(id, Event::CommittedLate(undo, applied));
                         } else {
                             self.committed_late.insert(record.key.clone());
                         }
@@ -1080,7 +1124,22 @@ impl World {
 
     pub fn step(&mut self, step: &Step) {
         match step {
-            Step::Submit { durable } => self.submit(*durable),
+            Step::Submit { durable } => self.submit(*durable, |_| {}),
+            Step::Laned {
+                lane,
+                skips,
+                coalesces,
+                durable,
+            } => self.submit(*durable, |record| {
+                let lane = Some(format!("lane-{lane}"));
+                record.on_parked = if *skips {
+                    OnParked::Skip
+                } else {
+                    OnParked::Hold
+                };
+                record.coalesce_key = lane.clone().filter(|_| *coalesces);
+                record.lane = lane;
+            }),
             Step::Again(n) => {
                 if let Some(key) = self.pick(*n) {
                     // Whether a key is known can't be told where the store doesn't answer.
@@ -1092,7 +1151,7 @@ impl World {
                         && !self.removed.contains(&key)
                         && self.asked.values().all(|op| *op.key() != key);
                     if intent && store_answers {
-                        self.submit_as(&key, true);
+                        self.submit_as(&key, true, |_| {});
                     }
                 }
             }
@@ -1151,16 +1210,16 @@ impl World {
         (count > 0).then(|| self.keys[n % count].clone())
     }
 
-    fn submit(&mut self, durable: bool) {
+    fn submit(&mut self, durable: bool, change: impl FnOnce(&mut Record)) {
         let key = super::key(&format!("intent-{}", self.keys.len()));
         self.keys.push(key.clone());
         self.root.insert(key.clone(), key.clone());
         self.bodies
             .insert(key.clone(), format!("body of {}", key.as_str()));
-        self.submit_as(&key, durable);
+        self.submit_as(&key, durable, change);
     }
 
-    fn submit_as(&mut self, key: &Key, durable: bool) {
+    fn submit_as(&mut self, key: &Key, durable: bool, change: impl FnOnce(&mut Record)) {
         self.open();
         let wall = self.wall();
         let Some(page) = &mut self.page else {
@@ -1170,6 +1229,7 @@ impl World {
         let new = named(key.as_str(), self.setting.policy.clone());
         let mut record = Record::new(&new.owner, key.clone(), new.request, new.policy, wall);
         record.fingerprint = Some(body.clone());
+        change(&mut record);
         page.bodies.insert(key.clone(), body);
         self.tell(Event::Submit {
             record: Rc::new(record),
@@ -1217,7 +1277,16 @@ impl World {
         };
         let mut all = self.stored();
         all.extend(in_memory);
-        all.retain(|row| !row.state.is_settled());
+        let held: BTreeSet<Option<String>> = all
+            .iter()
+            .filter(|row| row.heads_lane() && row.state.is_settled())
+            .map(|row| row.lane.clone())
+            .collect();
+        // What is behind a parked one waits for a person.
+        all.retain(|row| {
+            let behind = row.reason == Some(Reason::Queued) && held.contains(&row.lane);
+            !row.state.is_settled() && !behind
+        });
         all
     }
 
@@ -1244,7 +1313,8 @@ impl World {
         }
         for row in self.unsettled() {
             let first = before.iter().find(|first| first.key == row.key);
-            let tried = first.is_none_or(|first| row.attempts > first.attempts);
+            let queued = first.is_some_and(|first| first.reason == Some(Reason::Queued));
+            let tried = queued || first.is_none_or(|first| row.attempts > first.attempts);
             assert!(tried, "{NO_LONG_DELAY}: {row:?} at {}", self.wall());
         }
         let mut more = 0;

@@ -65,6 +65,7 @@ export function waiting(reason: WaitingReason): string {
     case "not-acknowledged":
     case "unauthorized":
     case "not-sent":
+    case "queued":
       return reason;
     default:
       return never(reason);

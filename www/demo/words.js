@@ -33,6 +33,7 @@ export function stateOf(intent) {
 function waiting({ durable, reason, attempt }) {
   if (!durable) return "Not saved: keep this page open";
   if (reason === "unauthorized") return "Waiting for you to sign in";
+  if (reason === "queued") return "Saved on this device, waiting for its turn";
   if (reason === "offline" || reason === "network-failure") return "Saved on this device, waiting for the network";
   return attempt > 0 ? `Trying again, attempt ${attempt + 1}` : "Sending";
 }
@@ -48,6 +49,7 @@ const REASONS = {
   "not-acknowledged": "the answer did not confirm it",
   unauthorized: "the server asks for a sign-in",
   "not-sent": "it was not sent after all",
+  queued: "others come before it",
   invalid: "the server refused it",
   forbidden: "the server does not allow it",
   conflict: "it conflicts with what the server has",

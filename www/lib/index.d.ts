@@ -17,7 +17,8 @@ export type WaitingReason =
   | "still-running"
   | "not-acknowledged"
   | "unauthorized"
-  | "not-sent";
+  | "not-sent"
+  | "queued";
 
 /** Why the server refused: it did not act, and a repetition would not help. */
 export type RefusedReason = "invalid" | "forbidden" | "conflict";
@@ -37,7 +38,7 @@ export type ParkedReason =
   | "hook-failed"
   | "unauthorized";
 
-/** Why an intent was given up. Only `discarded` happens so far. */
+/** Why an intent was given up. `cleared` does not happen yet. */
 export type CancelledReason = "discarded" | "superseded" | "cleared";
 
 /**
@@ -221,6 +222,22 @@ export interface SubmitOptions<Meta = Json> {
   meta?: Meta;
   /** Names the form, so that a page finds the intent again after a reload. */
   formKey?: string;
+  /**
+   * The order to keep: an intent goes when those of its lane that were submitted before it have settled; those of other lanes,
+   * or of none, do not wait for it. Waiting behind others its reason is `queued`. Default: the `coalesceKey`, if there is one.
+   * (What lives in a page's memory alone keeps its order among itself.)
+   */
+  lane?: string;
+  /**
+   * Whether a parked intent holds its lane until a person retries or discards it, or leaves it; a retry then brings it back to the
+   * end. Default `"hold"`; with a `coalesceKey` and no `lane` `"skip"`, since a newer one says what it would have said.
+   */
+  onParked?: "hold" | "skip";
+  /**
+   * What it stands for. A newer intent takes the place of an older one of its `coalesceKey` that was never sent, which ends as
+   * `cancelled`, `superseded`; behind one that may have been sent it waits. A parked one is superseded when a newer is delivered.
+   */
+  coalesceKey?: string;
   /** The schedule. Default: the outbox's. */
   policy?: Policy;
   /** `false`: keep the disk out of it. Default `true`. */
