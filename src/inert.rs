@@ -2,6 +2,7 @@
 //! or sent.
 
 use crate::engine::{Code, Error, Intent, Key, OutboxOptions, Policy, SubmitOptions};
+use crate::hooks::Hooks;
 use crate::notice::{Notice, Stored};
 use crate::outcome::Outcome;
 use futures_core::Stream;
@@ -76,6 +77,17 @@ impl Outbox {
     pub fn open(options: OutboxOptions) -> Result<Self, Error> {
         Ok(Outbox(Rc::new(options)))
     }
+
+    /// Opens an outbox that has hooks; they are never called.
+    ///
+    /// # Errors
+    /// As [`Outbox::open`].
+    pub fn open_with(options: OutboxOptions, _hooks: Hooks) -> Result<Self, Error> {
+        Outbox::open(options)
+    }
+
+    /// Nothing waits here.
+    pub fn resume(&self) {}
 
     /// There is no storage here.
     pub async fn ready(&self) -> Stored {

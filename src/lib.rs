@@ -24,6 +24,7 @@ compile_error!(
 );
 
 pub mod engine;
+mod hooks;
 mod notice;
 mod outcome;
 
@@ -42,8 +43,9 @@ pub use web::{submit_with_retry, Intents, Observer, Outbox, Request, Submission}
 
 pub use engine::{
     Code, Error, Evidence, Intent, Key, OutboxOptions, Policy, Reason, Receipt, State,
-    SubmitOptions,
+    SubmitOptions, Why,
 };
+pub use hooks::{Authorized, Headers, Hooks};
 pub use notice::{Notice, Stored};
 pub use outcome::{Outcome, Response, Status};
 

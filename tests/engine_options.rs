@@ -64,7 +64,6 @@ fn a_bad_option_names_the_field() {
 #[test]
 fn what_is_to_come_is_refused_by_name() {
     for name in [
-        "authorize",
         "classify",
         "isDelivered",
         "seal",

@@ -64,6 +64,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..2u8, any::<bool>(), prop::bool::weighted(0.3), prop::bool::weighted(0.85)).prop_map(
             |(lane, skips, coalesces, durable)| Step::Laned { lane, skips, coalesces, durable }
         ),
+        2 => Just(Step::Asking),
+        1 => Just(Step::SignIn),
         1 => (0..8usize).prop_map(Step::Again),
         8 => wait().prop_map(Step::Wait),
         3 => (any::<bool>(), prop::bool::weighted(0.7))

@@ -11,9 +11,9 @@ use resubmit::engine::queue::{Due, Ticket, PER_ORIGIN, RECHECK};
 use resubmit::engine::transition::{Claim, GRACE};
 use resubmit::engine::{
     Answer, Applied, Beside, Clocks, Effect, Env, Error, Event, Failure, Jitter, Key, Op, Policy,
-    Queue, Random, Reason, Record, Report, State, Write,
+    Queue, Random, Reason, Record, Report, State, Why, Write,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// A page, a clock that both of its clocks agree with, and the rows of a store.
@@ -26,6 +26,10 @@ struct Page {
     rows: BTreeMap<Key, Record>,
     /// The closed gates, by origin.
     gates: BTreeMap<String, Gate>,
+    /// The origins at which the owner has to sign in.
+    signed_out: BTreeSet<String>,
+    /// What the application was asked for.
+    asked: Vec<(Key, Why)>,
     /// Transactions that the store has yet to run.
     waiting: Vec<(Ticket, Op)>,
     sent: Vec<Record>,
@@ -45,6 +49,8 @@ impl Page {
             seed: 1,
             rows: BTreeMap::new(),
             gates: BTreeMap::new(),
+            signed_out: BTreeSet::new(),
+            asked: Vec::new(),
             waiting: Vec::new(),
             sent: Vec::new(),
             aborted: Vec::new(),
@@ -82,6 +88,7 @@ impl Page {
                 Effect::BringForward => self.brought_forward += 1,
                 Effect::Send(record) => self.sent.push((*record).clone()),
                 Effect::Abort(key, fence) => self.aborted.push((key, fence)),
+                Effect::Authorize(record, why) => self.asked.push((record.key.clone(), why)),
                 Effect::Renew(..) => {}
                 Effect::Report(report) => self.reports.push(report),
                 Effect::Reply(ticket, reply) => self.replies.push((ticket, reply)),
@@ -100,13 +107,19 @@ impl Page {
         };
         let beside = Beside {
             gate: self.gates.get(&origin).cloned(),
+            signed_out: self.signed_out.contains(&origin),
             ..self.queue.beside(&op)
         };
         let mut env = self.env();
         let applied = transact(self.rows.values().cloned(), &op, beside, &mut env);
         match &applied.gate {
-            Some(Some(gate)) => drop(self.gates.insert(origin, gate.clone())),
+            Some(Some(gate)) => drop(self.gates.insert(origin.clone(), gate.clone())),
             Some(None) => drop(self.gates.remove(&origin)),
+            None => {}
+        }
+        match applied.sign_in {
+            Some(true) => drop(self.signed_out.insert(origin)),
+            Some(false) => drop(self.signed_out.remove(&origin)),
             None => {}
         }
         for write in &applied.writes {
@@ -139,6 +152,7 @@ impl Page {
     fn answer_query(&mut self) {
         let due = Due {
             gates: self.gates.values().cloned().collect(),
+            signed_out: self.signed_out.iter().cloned().collect(),
             ..lines(self.rows.values().cloned(), self.wall(), usize::MAX)
         };
         self.queries -= 1;

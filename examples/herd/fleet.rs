@@ -261,7 +261,11 @@ impl World {
                 }
             }
             // (No attempt here takes as long as its time limit, and nobody gives up.)
-            Effect::Abort(..) | Effect::Renew(..) | Effect::Report(_) | Effect::Reply(..) => {}
+            Effect::Abort(..)
+            | Effect::Authorize(..)
+            | Effect::Renew(..)
+            | Effect::Report(_)
+            | Effect::Reply(..) => {}
         }
     }
 
@@ -317,6 +321,6 @@ fn due(row: Option<&Rc<Record>>, now: Wall) -> Due {
     }
     Due {
         lines: vec![line],
-        gates: Vec::new(),
+        ..Due::default()
     }
 }

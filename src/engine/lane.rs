@@ -6,9 +6,9 @@
 
 use super::env::{Env, Millis, Wall};
 use super::error::{Code, Error};
-use super::gate;
 use super::op::{Applied, Beside, Op, Write};
 use super::record::{Deadline, Reason, Record, State};
+use super::sign_in;
 use std::rc::Rc;
 
 /// A lane whose first intent is to be looked at, since the one before it may have gone.
@@ -82,14 +82,20 @@ impl Record {
 }
 
 /// Runs a transaction on a row that may have others before it and behind it.
-pub(super) fn apply(op: &Op, beside: Beside, row: Option<Rc<Record>>, env: &mut Env) -> Applied {
+pub(super) fn apply(
+    op: &Op,
+    mut beside: Beside,
+    row: Option<Rc<Record>>,
+    env: &mut Env,
+) -> Applied {
     let now = env.wall;
     let Beside {
-        gate,
         ended,
         lane_end,
-        twins,
+        ref mut twins,
+        ..
     } = beside;
+    let twins = std::mem::take(twins);
     let headed = row.as_deref().is_some_and(Record::heads_lane);
     let runs_on = row
         .as_deref()
@@ -107,7 +113,7 @@ pub(super) fn apply(op: &Op, beside: Beside, row: Option<Rc<Record>>, env: &mut 
                 .any(|twin| twin.lane_seq == Some(lane_end) && twin.heads_lane());
             let mut new = new.clone();
             Rc::make_mut(&mut new).enter_lane(lane_end + 1, lane_end == 0 || replaces_all);
-            gate::apply(&Op::Store(new), gate, None, env)
+            sign_in::apply(&Op::Store(new), beside, None, env)
         }
         (Op::Retry { .. }, Some(row)) if twins.iter().any(|twin| twin.will_replace(row)) => {
             Applied {
@@ -121,14 +127,14 @@ pub(super) fn apply(op: &Op, beside: Beside, row: Option<Rc<Record>>, env: &mut 
             }
         }
         (Op::Settle(..), Some(_)) => {
-            let applied = gate::apply(op, gate, row, env);
+            let applied = sign_in::apply(op, beside, row, env);
             if let Some(new) = applied.record.as_deref().filter(|_| applied.settled) {
                 over = twins;
                 over.retain(|old| old.is_replaced_by(new));
             }
             applied
         }
-        _ => gate::apply(op, gate, row, env),
+        _ => sign_in::apply(op, beside, row, env),
     };
     let Some(mut record) = applied.record.clone() else {
         return applied;

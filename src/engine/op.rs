@@ -22,6 +22,13 @@ pub enum Op {
     Unstore(Rc<Record>),
     /// Takes it for one attempt.
     Claim(Key),
+    /// Lets it wait behind the sign-in gate.
+    Deny {
+        /// The intent.
+        key: Key,
+        /// Whether that closes the gate: there are no credentials for it now. Else it waits only if the gate is closed.
+        closes: bool,
+    },
     /// Parks it: its body is not what was stored, and nothing else may be sent under its key.
     Spoil(Key),
     /// Ends the attempt of that fence.
@@ -75,6 +82,8 @@ pub struct Applied {
     pub writes: Vec<Write>,
     /// The gate of its origin, where it was looked at: `None` is open.
     pub gate: Option<Option<Gate>>,
+    /// Whether the sign-in gate of its owner and origin is closed from now on, where that was decided.
+    pub sign_in: Option<bool>,
     /// The other rows that it changed; they are among the writes.
     pub also: Vec<Rc<Record>>,
     /// The lane whose first row is to be looked at when all is written ([`lane::promote`]).
@@ -88,6 +97,8 @@ pub struct Applied {
 pub struct Beside {
     /// The gate of the row's origin, if it is closed.
     pub gate: Option<Gate>,
+    /// Whether the sign-in gate of its owner and origin is closed.
+    pub signed_out: bool,
     /// The attempt of that fence, if there was one, was ended by this page.
     pub ended: Option<u64>,
     /// The place of the last in the row's lane; 0 if it is empty.
@@ -102,6 +113,7 @@ impl Op {
         match self {
             Op::Store(record) | Op::Unstore(record) => &record.key,
             Op::Claim(key)
+            | Op::Deny { key, .. }
             | Op::Spoil(key)
             | Op::Settle(key, ..)
             | Op::Cancel(key)
@@ -113,10 +125,25 @@ impl Op {
         }
     }
 
+    /// Whether it goes by the sign-in gate: an answer that is no plain success, and what is to wait for it.
+    pub fn reads_sign_in(&self) -> bool {
+        match self {
+            Op::Deny { .. } => true,
+            Op::Settle(_, _, answer) => match &**answer {
+                Answer::Response(head) => head.redirected || head.status >= 400,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// Whether the transaction must be on the disk, not only on its way there, when it is complete: what was promised
     /// to a person, and what keeps something from being sent twice.
     pub fn is_strict(&self) -> bool {
-        !matches!(self, Op::Forget(_) | Op::Reanchor(_) | Op::BringForward(_))
+        !matches!(
+            self,
+            Op::Deny { .. } | Op::Forget(_) | Op::Reanchor(_) | Op::BringForward(_)
+        )
     }
 
     /// What it comes to for the row that is there, and for what stands around it.
@@ -174,6 +201,10 @@ impl Op {
                 let claim = row.claim(env);
                 applied.accepted = claim == Claim::Granted;
                 mended || claim != Claim::NotNow
+            }
+            Op::Deny { .. } => {
+                applied.accepted = row.deny(now);
+                applied.accepted
             }
             Op::Spoil(_) => {
                 row.spoil(now);

@@ -10,7 +10,8 @@ use super::gate::Gate;
 use super::key::Key;
 use super::lane::{self, Around, Vacated};
 use super::op::{Applied, Beside, Op};
-use super::record::{Record, State};
+use super::record::{Reason, Record, State};
+use super::sign_in::{Credentials, Why};
 use super::table::Table;
 use super::transition::GRACE;
 use super::verdict::{Answer, Failure};
@@ -25,6 +26,9 @@ pub const RECHECK: Millis = 30_000;
 
 /// How much the two clocks may disagree between two events before the page counts as woken from sleep.
 const ASLEEP: Millis = 5_000;
+
+/// How long after `authorize` failed it is asked for another intent; for the same one after [`RECHECK`].
+const FAILED: Millis = 1_000;
 
 /// How recent an answer must be to show that the network is there.
 const LATELY: Millis = 60_000;
@@ -66,6 +70,10 @@ pub enum Event {
     Leaving,
     /// The page was shown again after it was left.
     Returned,
+    /// What came of [`Effect::Authorize`].
+    Authorized(Key, Credentials),
+    /// The person may have signed in: what waits for that is tried.
+    SignedIn,
     /// A transaction that somebody asked for.
     Asked(Ticket, Op),
 }
@@ -78,6 +86,8 @@ pub struct Due {
     pub lines: Vec<Line>,
     /// The gates that are closed.
     pub gates: Vec<Gate>,
+    /// The origins at which the owner has to sign in.
+    pub signed_out: Vec<String>,
 }
 
 /// What is due in one line, and the two ends of what is not.
@@ -100,6 +110,8 @@ pub enum Effect {
     Query,
     /// Bring forward what waits in the store, a transaction per row ([`Op::BringForward`]), then [`Event::Look`].
     BringForward,
+    /// Ask the application for credentials; answer with [`Event::Authorized`].
+    Authorize(Rc<Record>, Why),
     /// Call `fetch` now, in this task; answer with [`Event::Answered`].
     Send(Rc<Record>),
     /// A person's retry needed a new key, the second, of an intent made at that moment: what this page holds goes with
@@ -142,6 +154,10 @@ struct Live {
     phase: Phase,
     /// Whether this page submitted it or made an attempt: then it tells how it ended, wherever that was.
     ours: bool,
+    /// How many refusals the credentials are younger than that this page holds for it.
+    authorized: Option<u32>,
+    /// When `authorize` failed for it.
+    failed: Option<Clocks>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -156,6 +172,8 @@ enum Phase {
     Storing(Clocks),
     /// Nothing runs.
     Idle,
+    /// The application is asked for credentials.
+    Authorizing(Why),
     /// The claim runs.
     Claiming(Clocks),
     /// The attempt runs.
@@ -189,8 +207,10 @@ pub struct Queue {
     backlog: bool,
     /// When the store has work again.
     next_due: Option<Wall>,
-    /// The gates that are closed, by origin, as far as this page knows.
-    gates: Table<String, Gate>,
+    /// What this page knows of the origins.
+    origins: Table<String, Origin>,
+    /// When `authorize` last failed, for any intent.
+    hook_failed: Option<Clocks>,
     clocks: Option<Clocks>,
     offline: bool,
     offline_is_a_lie: bool,
@@ -220,6 +240,19 @@ impl Supplies {
     }
 }
 
+/// What this page knows of an origin.
+#[derive(Debug, Default)]
+struct Origin {
+    /// Its gate, if that is closed.
+    gate: Option<Gate>,
+    /// Whether the sign-in gate is closed.
+    signed_out: bool,
+    /// Whether this page has tried nevertheless, since there was reason to.
+    tried: bool,
+    /// When `authorize` last gave fresh credentials for it.
+    refreshed: Option<Wall>,
+}
+
 /// What was told, and what the store has yet to hear of.
 #[derive(Debug)]
 struct Unwritten {
@@ -247,7 +280,8 @@ impl Queue {
             look: false,
             backlog: false,
             next_due: None,
-            gates: Table::default(),
+            origins: Table::default(),
+            hook_failed: None,
             clocks: None,
             offline,
             offline_is_a_lie: false,
@@ -300,7 +334,8 @@ impl Queue {
             lane, coalesce_key, ..
         } = around;
         Beside {
-            gate: self.gates.get(&record.origin).cloned(),
+            gate: self.gate(&record.origin).cloned(),
+            signed_out: self.is_signed_out(&record.origin),
             ended: live.and_then(|live| match live.phase {
                 Phase::Ending(fence) => fence,
                 _ => None,
@@ -317,9 +352,20 @@ impl Queue {
         }
     }
 
+    /// The gate of an origin, if it is closed as far as this page knows.
+    fn gate(&self, origin: &String) -> Option<&Gate> {
+        self.origins.get(origin)?.gate.as_ref()
+    }
+
+    fn is_signed_out(&self, origin: &String) -> bool {
+        self.origins
+            .get(origin)
+            .is_some_and(|origin| origin.signed_out)
+    }
+
     /// When an intent of that origin that is due may be tried: where its gate is closed, as the probe.
     fn opens(&self, origin: &String, due: Wall, now: Wall) -> Wall {
-        match self.gates.get(origin) {
+        match self.gate(origin) {
             Some(gate) if !gate.lets_pass(now) => due.max(gate.probe.at()),
             _ => due,
         }
@@ -407,8 +453,11 @@ impl Queue {
                 self.rewrite();
             }
             Event::Look => self.look = true,
+            Event::Authorized(key, credentials) => self.authorized(key, credentials, env),
+            Event::SignedIn => self.signed_in(),
             Event::Online => {
                 self.offline = false;
+                self.ask_again();
                 // An attempt that saw the network go hangs on a connection that is no more.
                 self.time_out(env, |attempt, _| attempt.offline);
                 self.reconnect(env);
@@ -456,18 +505,15 @@ impl Queue {
             let known = op.apply(Some(live.record.clone()), env);
             return self.known(&record, &known);
         }
-        match self.gates.get(&record.origin) {
-            Some(gate)
-                if !gate.lets_pass(env.wall)
-                    && (self.busy(&record.origin) > 0
-                        || !gate.lets_new_pass(&record.policy, env.wall)) =>
-            {
-                Rc::make_mut(&mut record).hold(env.wall)
-            }
-            _ if self.free_slot(&record.origin) => {
-                Rc::make_mut(&mut record).claim(env);
-            }
-            _ => {}
+        let authorized = (!record.left_out.is_empty()).then_some(0);
+        // A person who submits may have signed in.
+        if let Some(origin) = self.origins.get_mut(&record.origin) {
+            origin.tried = false;
+        }
+        if let Some(reason) = self.holds_new(&record, env.wall) {
+            Rc::make_mut(&mut record).hold(reason, env.wall);
+        } else if is_authorized(&record, authorized) && self.free_slot(&record.origin) {
+            Rc::make_mut(&mut record).claim(env);
         }
         let op = Op::Store(record.clone());
         let (place, phase) = if durable {
@@ -482,6 +528,8 @@ impl Queue {
                 place,
                 phase,
                 ours: true,
+                authorized,
+                failed: None,
             },
         );
         if durable {
@@ -489,6 +537,19 @@ impl Queue {
             self.emit(Effect::Transact(ticket, op));
         } else {
             self.degrade(key, env.clocks(), env);
+        }
+    }
+
+    /// Why a new intent may not be sent at once.
+    fn holds_new(&self, record: &Record, now: Wall) -> Option<Reason> {
+        let busy = self.busy(&record.origin) > 0;
+        let closed = self.gate(&record.origin).is_some_and(|gate| {
+            !gate.lets_pass(now) && (busy || !gate.lets_new_pass(&record.policy, now))
+        });
+        match (closed, busy && self.is_signed_out(&record.origin)) {
+            (true, _) => Some(Reason::ServerBusy),
+            (_, true) => Some(Reason::Unauthorized),
+            _ => None,
         }
     }
 
@@ -541,7 +602,9 @@ impl Queue {
         }
         let fence = live.record.fence;
         live.ours = true;
-        if env.clocks().longest_since(asked) > GRACE {
+        // (Another page's attempt may have been refused since this one was given its credentials.)
+        let unfit = !is_authorized(&live.record, live.authorized);
+        if unfit || env.clocks().longest_since(asked) > GRACE {
             live.phase = Phase::Settling(fence);
             return self.transact(Op::Settle(key, fence, Rc::new(Answer::NotSent)), env);
         }
@@ -621,7 +684,10 @@ impl Queue {
             .values()
             .filter(|live| match live.phase {
                 Phase::Storing(_) => live.record.state == State::Sending,
-                Phase::Claiming(_) | Phase::Sending(_) | Phase::Settling(_) => true,
+                Phase::Authorizing(_)
+                | Phase::Claiming(_)
+                | Phase::Sending(_)
+                | Phase::Settling(_) => true,
                 Phase::Idle | Phase::Ending(_) => false,
             })
             .filter(|live| live.record.origin == origin)
@@ -664,7 +730,7 @@ impl Queue {
                     Phase::Settling(_) | Phase::Ending(_) => {}
                     Phase::Storing(_) => live.phase = Phase::Ending(Some(live.record.fence)),
                     Phase::Claiming(_) => live.phase = Phase::Ending(Some(live.record.fence + 1)),
-                    Phase::Idle => live.phase = Phase::Ending(None),
+                    Phase::Idle | Phase::Authorizing(_) => live.phase = Phase::Ending(None),
                 }
             }
         }
@@ -725,10 +791,12 @@ impl Queue {
 
     fn committed(&mut self, ticket: Ticket, op: Op, applied: Applied, env: &mut Env) {
         self.note_gate(&applied);
+        self.note_sign_in(&applied);
         self.note_others(&applied);
         match &op {
             Op::Store(record) => self.store_committed(record, &applied, env),
             Op::Claim(key) => self.claim_committed(key, &applied, env),
+            Op::Deny { key, .. } => self.deny_committed(key, &applied),
             Op::Settle(key, fence, _) => self.settle_committed(&op, key, *fence, &applied, env),
             Op::Cancel(_) | Op::Discard(_) => self.end_committed(&op, &applied),
             Op::Retry { key, .. } => self.retry_committed(key, &applied),
@@ -766,14 +834,9 @@ impl Queue {
 
     fn note_gate(&mut self, applied: &Applied) {
         if let (Some(record), Some(gate)) = (&applied.record, &applied.gate) {
-            match gate {
-                Some(gate) => self.gates.insert(record.origin.clone(), gate.clone()),
-                None => {
-                    // What waited behind it may go.
-                    self.gates.remove(&record.origin);
-                    self.look |= self.open;
-                }
-            }
+            self.origins.or_default(record.origin.clone()).gate = gate.clone();
+            // What waited behind it may go.
+            self.look |= self.open && gate.is_none();
         }
     }
 
@@ -801,6 +864,15 @@ impl Queue {
         if let Some(first) = first.and_then(|first| lane::promote(first, &vacated, env.wall)) {
             self.update(&first);
             self.waiting(&first);
+        }
+    }
+
+    fn note_sign_in(&mut self, applied: &Applied) {
+        if let (Some(record), Some(closed)) = (&applied.record, applied.sign_in) {
+            let origin = self.origins.or_default(record.origin.clone());
+            self.look |= self.open && origin.signed_out && !closed;
+            origin.signed_out = closed;
+            origin.tried = closed;
         }
     }
 
@@ -853,6 +925,17 @@ impl Queue {
         } else {
             // Somebody else has it, and its deadline is all that tells when they are gone.
             self.note_due(record);
+        }
+    }
+
+    fn deny_committed(&mut self, key: &Key, applied: &Applied) {
+        self.look |= self.backlog;
+        if let Some(live) = self.live.get_mut(key) {
+            live.phase = Phase::Idle;
+        }
+        if let Some(record) = applied.record.as_ref().filter(|_| applied.accepted) {
+            self.update(record);
+            self.waiting(record);
         }
     }
 
@@ -948,7 +1031,7 @@ impl Queue {
             self.report(Report::Removed(key.clone()));
         }
         self.waiting(record);
-        self.look = true;
+        self.signed_in();
     }
 
     fn update(&mut self, record: &Rc<Record>) {
@@ -1006,7 +1089,7 @@ impl Queue {
                 }
                 None => {}
             },
-            Op::Claim(_) => {
+            Op::Claim(_) | Op::Deny { .. } => {
                 if let Some(live) = self.live.get_mut(&key) {
                     if let Phase::Claiming(_) = live.phase {
                         live.phase = Phase::Idle;
@@ -1021,7 +1104,9 @@ impl Queue {
                 // The answer is a fact whether or not it can be written: it is told now and written later.
                 let mut settled = None;
                 if let Some(live) = self.live.get(&key) {
-                    let applied = op.apply(Some(live.record.clone()), env);
+                    let row = Some(live.record.clone());
+                    let applied = op.run(row, self.beside(&op), env);
+                    self.note_sign_in(&applied);
                     self.settle_committed(&op, &key, *fence, &applied, env);
                     settled = applied.record.filter(|_| applied.settled);
                 }
@@ -1127,11 +1212,21 @@ impl Queue {
             return;
         }
         if live.record.limit_met(env.wall).is_none() {
-            if let Some(gate) = self.gates.get(&live.record.origin) {
+            if let Some(gate) = self.gate(&live.record.origin) {
                 let passes = gate.lets_pass(env.wall);
                 if !passes || self.busy(&live.record.origin) > 0 {
                     // Looked for again when the gate lets the next one pass, or when what is on its way has ended.
                     self.backlog |= passes;
+                    return;
+                }
+            }
+            let origin = self.origins.get(&live.record.origin);
+            if let Some(origin) = origin.filter(|origin| origin.signed_out) {
+                if origin.tried {
+                    return self.wait_for_sign_in(key, env);
+                }
+                if self.busy(&live.record.origin) > 0 {
+                    self.backlog = true;
                     return;
                 }
             }
@@ -1140,21 +1235,126 @@ impl Queue {
             self.backlog = true;
             return;
         }
+        if !is_authorized(&live.record, live.authorized)
+            && live.record.limit_met(env.wall).is_none()
+        {
+            return self.authorize(key, env);
+        }
         if let Some(live) = self.live.get_mut(&key) {
             live.phase = Phase::Claiming(env.clocks());
         }
         self.transact(Op::Claim(key), env);
     }
 
+    // Credentials
+
+    /// Behind the closed gate. Another page may hear first that the person has signed in.
+    fn wait_for_sign_in(&mut self, key: Key, env: &mut Env) {
+        self.due_at(env.wall.saturating_add(RECHECK));
+        let Some(live) = self.live.get_mut(&key) else {
+            return;
+        };
+        if live.record.reason != Some(Reason::Unauthorized) {
+            // That it waits for the person is to be seen.
+            live.phase = Phase::Claiming(env.clocks());
+            self.transact(Op::Deny { key, closes: false }, env);
+        }
+    }
+
+    /// Asks the application for credentials. One refresh of an origin runs at a time: the others go by what it brings.
+    fn authorize(&mut self, key: Key, env: &mut Env) {
+        let Some(live) = self.live.get(&key) else {
+            return;
+        };
+        let since = |failed: Option<Clocks>| failed.map(|at| env.clocks().longest_since(at));
+        for (failed, pause) in [(live.failed, RECHECK), (self.hook_failed, FAILED)] {
+            if since(failed).is_some_and(|passed| passed < pause) {
+                return self.due_at(env.wall.saturating_add(pause));
+            }
+        }
+        let (record, origin) = (live.record.clone(), &live.record.origin);
+        let refused_at = record.evidence.as_ref().map_or(0, |evidence| evidence.at);
+        let refreshed = self.origins.get(origin).and_then(|origin| origin.refreshed);
+        let why = if record.refused_credentials > 0 && refreshed.is_none_or(|at| at <= refused_at) {
+            Why::Unauthorized
+        } else {
+            Why::First
+        };
+        let refreshing = self.live.values().any(|other| {
+            other.phase == Phase::Authorizing(Why::Unauthorized) && other.record.origin == *origin
+        });
+        if refreshing {
+            self.backlog = true;
+            return;
+        }
+        if let Some(live) = self.live.get_mut(&key) {
+            live.phase = Phase::Authorizing(why);
+        }
+        self.emit(Effect::Authorize(record, why));
+    }
+
+    fn authorized(&mut self, key: Key, credentials: Credentials, env: &mut Env) {
+        self.look |= self.backlog;
+        let Some(live) = self.live.get_mut(&key) else {
+            return;
+        };
+        let Phase::Authorizing(why) = live.phase else {
+            return;
+        };
+        live.phase = Phase::Idle;
+        match credentials {
+            Credentials::Granted => {
+                live.authorized = Some(live.record.refused_credentials);
+                if why == Why::Unauthorized {
+                    let origin = self.origins.or_default(live.record.origin.clone());
+                    origin.refreshed = Some(env.wall);
+                }
+                self.claim(key, env);
+            }
+            Credentials::NotNow => {
+                live.phase = Phase::Claiming(env.clocks());
+                self.transact(Op::Deny { key, closes: true }, env);
+            }
+            Credentials::Failed => {
+                live.failed = Some(env.clocks());
+                self.hook_failed = live.failed;
+                self.due_at(env.wall.saturating_add(FAILED));
+            }
+        }
+    }
+
+    /// What made `authorize` fail may be over.
+    fn ask_again(&mut self) {
+        self.hook_failed = None;
+        for live in self.live.values_mut() {
+            live.failed = None;
+        }
+    }
+
+    /// There is reason to believe that the person has signed in.
+    fn signed_in(&mut self) {
+        for origin in self.origins.values_mut() {
+            origin.tried = false;
+        }
+        self.ask_again();
+        self.look = true;
+    }
+
     fn queried(&mut self, found: Due, env: &mut Env) {
         self.querying = false;
         self.backlog = false;
         self.next_due = None;
-        let mut gates = Table::default();
-        for gate in found.gates {
-            gates.insert(gate.id.clone(), gate);
+        for origin in self.origins.values_mut() {
+            origin.gate = None;
+            origin.signed_out = false;
         }
-        self.gates = gates;
+        for gate in found.gates {
+            let id = gate.id.clone();
+            self.origins.or_default(id).gate = Some(gate);
+        }
+        for origin in found.signed_out {
+            self.origins.or_default(origin).signed_out = true;
+        }
         for line in found.lines {
             for record in [&line.next, &line.last].into_iter().flatten() {
                 if record.is_from_the_future(env.wall) {
@@ -1188,17 +1388,29 @@ impl Queue {
             None if !self.supplies.suffice(&record) && record.limit_met(env.wall).is_none() => {
                 return
             }
-            None => self.live.insert(
-                key.clone(),
-                Live {
+            None => {
+                let live = Live {
+                    authorized: None,
                     record,
                     place: Place::Disk,
                     phase: Phase::Idle,
                     ours: false,
-                },
-            ),
+                    failed: None,
+                };
+                self.live.insert(key.clone(), live);
+            }
         }
         self.claim(key, env);
+    }
+}
+
+/// Whether a page has what the server may take: for an intent that gets its credentials from a hook, those that are younger
+/// than the last refusal; otherwise what it was submitted with.
+fn is_authorized(record: &Record, authorized: Option<u32>) -> bool {
+    if record.asks_authorize() {
+        authorized.is_some_and(|refusals| refusals >= record.refused_credentials)
+    } else {
+        record.left_out.is_empty() || authorized.is_some()
     }
 }
 

@@ -68,10 +68,19 @@ impl Record {
         Claim::Granted
     }
 
-    /// Waits for the gate of its origin, which is closed: nothing was claimed. It stays due, so that it goes as soon as the
-    /// gate opens, whoever opened it.
-    pub(super) fn hold(&mut self, now: Wall) {
-        self.pend(Reason::ServerBusy, Deadline::after(now, 0));
+    /// Waits for a gate that is closed: nothing was claimed. It stays due, so that it goes as soon as the gate opens,
+    /// whoever opened it.
+    pub(super) fn hold(&mut self, reason: Reason, now: Wall) {
+        self.pend(reason, Deadline::after(now, 0));
+    }
+
+    /// Waits behind the sign-in gate, if it waits. Returns whether the row changed.
+    pub fn deny(&mut self, now: Wall) -> bool {
+        let waits = self.state == State::Pending && self.next_attempt_at.is_some();
+        if waits {
+            self.hold(Reason::Unauthorized, now);
+        }
+        waits
     }
 
     /// The limit that forbids another attempt at `now`, if one is met. The age of the key outranks every other.
@@ -168,8 +177,8 @@ impl Record {
             Verdict::Unauthorized => {
                 self.give_back();
                 self.refused_credentials = self.refused_credentials.saturating_add(1);
-                let longest = self.policy.horizon().min(30 * 60_000);
-                self.pend(Reason::Unauthorized, Deadline::after(now, longest));
+                // At once with fresh credentials, if there are; else the sign-in gate holds it.
+                self.hold(Reason::Unauthorized, now);
             }
             Verdict::NotSent => {
                 self.give_back();
@@ -247,7 +256,7 @@ impl Record {
         self.schedule(deadline);
     }
 
-    fn park(&mut self, reason: Reason, now: Wall) {
+    pub(super) fn park(&mut self, reason: Reason, now: Wall) {
         self.end(State::Parked, reason, now);
     }
 

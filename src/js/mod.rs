@@ -2,9 +2,12 @@
 
 mod view;
 
+use crate::engine::decode::Source;
+use crate::engine::shape::Value;
 use crate::engine::{Code, Error, Key, Op, OutboxOptions, Policy, SubmitOptions};
 use crate::web::{acknowledged, mint, promise, Js, Outbox, Reply, Request, RetryLoop};
-use crate::{Notice, Observer};
+use crate::{Headers, Hooks, Notice, Observer};
+use js_sys::futures::JsFuture;
 use js_sys::{Array, Function, Promise};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,13 +24,14 @@ pub struct Core {
 
 #[wasm_bindgen]
 impl Core {
-    /// Opens an outbox. `listener(type, key, intent, extra)` is called with everything that happens; with the intent
+    /// Opens an outbox. `hooks`: the functions among its options. `listener(type, key, intent, extra)` is called with everything that happens; with the intent
     /// once [`Core::show`] was called.
     #[wasm_bindgen(constructor)]
-    pub fn new(options: JsValue, listener: Function) -> Result<Core, JsValue> {
+    pub fn new(options: JsValue, hooks: JsValue, listener: Function) -> Result<Core, JsValue> {
         let options = OutboxOptions::read(&Js(options)).map_err(error)?;
-        let outbox = Outbox::open(options).map_err(error)?;
         let views = Rc::new(RefCell::new(Views::default()));
+        let hooks = read_hooks(&hooks, &views)?;
+        let outbox = Outbox::open_with(options, hooks).map_err(error)?;
         let seen = views.clone();
         let observer = outbox.observe(move |notice| tell(&listener, &seen, notice));
         Ok(Core {
@@ -137,6 +141,11 @@ impl Core {
         Ok(self.ask(op, |done| acknowledged(done).map(|()| JsValue::UNDEFINED)))
     }
 
+    /// Says that the person may have signed in.
+    pub fn resume(&self) {
+        self.outbox.resume();
+    }
+
     /// This owner's intents as far as they were read.
     pub fn intents(&self) -> Array {
         let current = self.outbox.current_intents();
@@ -160,6 +169,47 @@ impl Core {
         let outbox = self.outbox.clone();
         promise(async move { end(outbox.ask(op).await).map_err(error) })
     }
+}
+
+fn read_hooks(hooks: &JsValue, views: &Rc<RefCell<Views>>) -> Result<Hooks, JsValue> {
+    let mut read = Hooks::default();
+    if let Some(authorize) = Js(hooks.clone()).get("authorize") {
+        let hook: Function = authorize.0.dyn_into().map_err(|_| {
+            let expected = "expected a function";
+            error(Error::about(Code::BadOption, "options.authorize", expected))
+        })?;
+        let views = views.clone();
+        read = read.authorize(move |intent, why| {
+            let intent = views.borrow_mut().of(&intent);
+            let asked = hook.call2(&JsValue::UNDEFINED, &intent, &text(why.as_str()));
+            async move {
+                let answer = match asked {
+                    Ok(answer) => JsFuture::from(Promise::resolve(&answer)).await,
+                    thrown => thrown,
+                };
+                answer
+                    .and_then(|answer| headers_of(&answer))
+                    .map_err(|thrown| {
+                        let message = Js(thrown).get("message");
+                        let message = message.and_then(|message| message.string());
+                        message.unwrap_or_default().into()
+                    })
+            }
+        });
+    }
+    Ok(read)
+}
+
+/// What a hook gave as headers, in any form that `fetch` takes.
+fn headers_of(given: &JsValue) -> Result<Headers, JsValue> {
+    if given.is_null_or_undefined() {
+        return Ok(None);
+    }
+    let headers = web_sys::Headers::new_with_headers(given.unchecked_ref())?;
+    let pairs = Array::from(&headers).into_iter();
+    Ok(Some(
+        pairs.filter_map(|pair| Value::read(&Js(pair))).collect(),
+    ))
 }
 
 fn known(key: &str) -> Result<Key, JsValue> {

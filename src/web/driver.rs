@@ -3,7 +3,7 @@
 //! The engine is borrowed only while it decides. Effects wait in a list that the outermost call drains, so a listener
 //! may call back in, and what it asks for comes after what was decided before.
 
-use super::attempt::{follow, send_by, Ended};
+use super::attempt::{follow, send_by, within, Ended};
 use super::global::{clocks, document, env, fetch, global_target, offline, warn};
 use super::latch::Latch;
 use super::listen::Listener;
@@ -17,9 +17,10 @@ use crate::engine::queue::{Due, Ticket};
 use crate::engine::table::Table;
 use crate::engine::text::cut;
 use crate::engine::{
-    Applied, Beside, Code, Effect, Error, Event, Intent, Key, Op, OutboxOptions, Queue, Record,
-    Report, State, SubmitOptions, Supplies, Wall,
+    Applied, Beside, Code, Credentials, Effect, Error, Event, Intent, Key, Op, OutboxOptions,
+    Queue, Record, Report, State, SubmitOptions, Wall, Why,
 };
+use crate::hooks::Hooks;
 use crate::outcome::Outcome;
 use gloo_timers::callback::Timeout;
 use js_sys::{Function, Uint8Array};
@@ -31,6 +32,9 @@ use web_sys::{AbortController, Response};
 /// How long a storage operation may take, in milliseconds, before the page goes on without it.
 const STORAGE_MS: u32 = 10_000;
 
+/// How long `authorize` may take, in milliseconds.
+const AUTHORIZE_MS: u32 = 30_000;
+
 /// What a page holds of an intent that it sends, besides the row.
 #[derive(Clone, Default)]
 struct Held {
@@ -39,6 +43,8 @@ struct Held {
     body: Option<Uint8Array>,
     /// Headers that must not be stored.
     left_out: Vec<(String, String)>,
+    /// Those that `authorize` gave.
+    authorized: Vec<(String, String)>,
 }
 
 /// Somebody who follows one submission.
@@ -103,6 +109,7 @@ pub type Observe = dyn Fn(&Notice);
 /// The engine of a page, and what it acts on.
 pub struct Driver {
     pub options: OutboxOptions,
+    hooks: Hooks,
     /// The application's `send`, in place of `fetch`.
     send: Option<Function>,
     store: Option<Rc<Store>>,
@@ -143,7 +150,7 @@ fn unanswered() -> Error {
 
 impl Driver {
     /// A page's driver. Without `options.durable` it has no storage.
-    pub fn start(options: OutboxOptions, send: Option<Function>) -> Rc<Self> {
+    pub fn start(options: OutboxOptions, hooks: Hooks, send: Option<Function>) -> Rc<Self> {
         let store = options
             .durable
             .then(|| Store::new(&options.name, &options.owner));
@@ -151,7 +158,8 @@ impl Driver {
             options,
             send,
             store,
-            queue: RefCell::new(Queue::new(offline(), Supplies::default())),
+            queue: RefCell::new(Queue::new(offline(), hooks.supplies())),
+            hooks,
             effects: RefCell::default(),
             draining: Cell::new(false),
             timer: RefCell::default(),
@@ -383,7 +391,7 @@ impl Driver {
         record.key_place = self.options.key_place.clone();
         record.fence = fresh_fence();
         let names = left_out.iter().map(|(name, _)| name.clone()).collect();
-        record.require(names, Vec::new());
+        record.require(names, self.hooks.names());
         if options.key.is_some() {
             // Only an application's own key can come back with other bytes.
             record.fingerprint = Some(crate::engine::fingerprint::fingerprint(
@@ -409,6 +417,7 @@ impl Driver {
                 of: record.created_at,
                 body: Some(body),
                 left_out,
+                authorized: Vec::new(),
             };
             self.held.borrow_mut().insert(key, held);
         }
@@ -642,6 +651,7 @@ impl Driver {
             Effect::Transact(ticket, op) => self.transact(ticket, op),
             Effect::Query => self.query(),
             Effect::BringForward => self.bring_forward(),
+            Effect::Authorize(record, why) => self.authorize(record, why),
             Effect::Send(record) => self.send(record),
             Effect::Renew(old, new, made) => self.renew(&old, new, made),
             Effect::Abort(key, fence) => self.abort(&key, fence),
@@ -768,6 +778,59 @@ impl Driver {
         });
     }
 
+    fn authorize(self: &Rc<Self>, record: Rc<Record>, why: Why) {
+        let durable = !self.queue.borrow().in_memory(&record.key);
+        let intent = Rc::new(Intent::of(&record, durable));
+        let asked = self.hooks.authorize.as_ref().map(|ask| ask(intent, why));
+        let driver = self.clone();
+        spawn(async move {
+            let answer = match asked {
+                Some(asked) => within(AUTHORIZE_MS, asked).await,
+                None => None,
+            };
+            let credentials = match answer {
+                Some(Ok(Some(headers))) => driver.supply(&record, headers),
+                Some(Ok(None)) => Credentials::NotNow,
+                Some(Err(error)) => {
+                    warn(&["resubmit: authorize failed: ", &error.to_string()].concat());
+                    Credentials::Failed
+                }
+                None => {
+                    warn("resubmit: authorize did not answer within 30 s");
+                    Credentials::Failed
+                }
+            };
+            driver.input(Event::Authorized(record.key.clone(), credentials));
+        });
+    }
+
+    /// Holds the credentials of an intent, if they are all that it was submitted with.
+    fn supply(&self, record: &Record, headers: Vec<(String, String)>) -> Credentials {
+        let mut table = self.held.borrow_mut();
+        let held = table.or_default(record.key.clone());
+        if held.of != record.created_at {
+            *held = Held::default();
+            held.of = record.created_at;
+        }
+        held.authorized = headers;
+        let has = |name: &&String| {
+            let mut all = held.left_out.iter().chain(&held.authorized);
+            !all.any(|(known, _)| known == *name)
+        };
+        if let Some(missing) = record.left_out.iter().find(has) {
+            warn(
+                &[
+                    "resubmit: authorize gave no ",
+                    missing,
+                    ", with which it was submitted",
+                ]
+                .concat(),
+            );
+            return Credentials::Failed;
+        }
+        Credentials::Granted
+    }
+
     fn send(self: &Rc<Self>, record: Rc<Record>) {
         let (key, fence) = (record.key.clone(), record.fence);
         let Ok(controller) = AbortController::new() else {
@@ -777,12 +840,17 @@ impl Driver {
         let body = held.body.unwrap_or_else(|| Uint8Array::new_with_length(0));
         let promise = match &self.send {
             Some(send) => send_by(send, &record, &controller.signal()),
-            None => thaw(&record, &held.left_out, &body, &controller.signal())
-                .and_then(|init| fetch(&record.request.url, &init))
-                .map_or_else(
-                    |thrown| js_sys::Promise::reject(&thrown),
-                    |answer| js_sys::Promise::resolve(&answer),
-                ),
+            None => thaw(
+                &record,
+                [&held.left_out, &held.authorized],
+                &body,
+                &controller.signal(),
+            )
+            .and_then(|init| fetch(&record.request.url, &init))
+            .map_or_else(
+                |thrown| js_sys::Promise::reject(&thrown),
+                |answer| js_sys::Promise::resolve(&answer),
+            ),
         };
         let former = self.attempts.borrow_mut().remove(&key);
         if let Some((_, former)) = former {

@@ -3,7 +3,8 @@
 use super::driver::{Driver, Observe, Reply, Watch};
 use super::request::Request;
 use super::task::spawn;
-use crate::engine::{Code, Error, Intent, Key, Op, OutboxOptions, SubmitOptions};
+use crate::engine::{Code, Error, Event, Intent, Key, Op, OutboxOptions, SubmitOptions};
+use crate::hooks::Hooks;
 use crate::outcome::Outcome;
 use futures_core::Stream;
 use std::cell::{Cell, RefCell};
@@ -37,7 +38,15 @@ impl Outbox {
     /// # Errors
     /// None yet; options that cannot be had are to be one.
     pub fn open(options: OutboxOptions) -> Result<Self, Error> {
-        Ok(Outbox(Driver::start(options, None)))
+        Outbox::open_with(options, Hooks::default())
+    }
+
+    /// Opens an outbox that has hooks.
+    ///
+    /// # Errors
+    /// As [`Outbox::open`].
+    pub fn open_with(options: OutboxOptions, hooks: Hooks) -> Result<Self, Error> {
+        Ok(Outbox(Driver::start(options, hooks, None)))
     }
 
     /// Whether there is storage, once that is known.
@@ -119,6 +128,11 @@ impl Outbox {
             self.submission_of(key, watch)
         };
         Ok(keys.into_iter().map(follow).collect())
+    }
+
+    /// Says that the person may have signed in: what waits for that is tried.
+    pub fn resume(&self) {
+        self.0.input(Event::SignedIn);
     }
 
     /// Deletes an intent, whatever its state.

@@ -248,13 +248,14 @@ fn content_type(head: &RequestHead) -> &str {
         .map_or("", |(_, value)| value)
 }
 
-/// What `fetch` is called with besides the URL: built anew from the frozen bytes for every attempt.
+/// What `fetch` is called with besides the URL: built anew from the frozen bytes for every attempt. `headers`: those that
+/// are not stored, and those of `authorize`, which take the place of others of their name.
 ///
 /// # Errors
 /// A body that cannot carry the key, which it could at the submit.
 pub fn thaw(
     record: &Record,
-    left_out: &[(String, String)],
+    [left_out, authorized]: [&[(String, String)]; 2],
     body: &Uint8Array,
     signal: &web_sys::AbortSignal,
 ) -> Result<Object, JsValue> {
@@ -266,11 +267,21 @@ pub fn thaw(
         set(&init, name, &value.as_str().into());
     }
     let headers = Array::new();
-    for (name, value) in head.headers.iter().chain(left_out) {
-        headers.push(&pair(name, value));
+    let key = record.key_place.header(&record.key);
+    // Set anew: two headers of a name would become one list.
+    let is_key = |name: &str| {
+        key.as_ref()
+            .is_some_and(|(key, _)| key.eq_ignore_ascii_case(name))
+    };
+    let is_new = |name: &str| authorized.iter().any(|(new, _)| new == name) && !is_key(name);
+    let kept = head.headers.iter().chain(left_out);
+    for (name, value) in kept.filter(|(name, _)| !is_new(name)).chain(authorized) {
+        if !is_key(name) {
+            headers.push(&pair(name, value));
+        }
     }
-    if let Some((name, value)) = record.key_place.header(&record.key) {
-        headers.push(&pair(name, &value));
+    if let Some((name, value)) = &key {
+        headers.push(&pair(name, value));
     }
     set(&init, "headers", &headers);
     if !matches!(head.method.as_str(), "GET" | "HEAD") {

@@ -2,6 +2,7 @@
 
 use super::driver::{Driver, Watch};
 use crate::engine::{Error, Key, OutboxOptions, Policy};
+use crate::hooks::Hooks;
 use crate::outcome::Outcome;
 use js_sys::Function;
 use std::future::Future;
@@ -22,7 +23,7 @@ impl RetryLoop {
             durable: false,
             ..OutboxOptions::default()
         };
-        let driver = Driver::start(options, Some(send));
+        let driver = Driver::start(options, Hooks::default(), Some(send));
         let watch = driver.submit_own(key);
         RetryLoop { driver, watch }
     }

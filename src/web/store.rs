@@ -280,6 +280,10 @@ impl Store {
             let stored = gates.get(JsValue::from_str(&row.origin))?.await?;
             beside.gate = stored.and_then(read_gate);
         }
+        if let (true, Some(row)) = (op.reads_sign_in(), &row) {
+            let stored = gates.get(sign_in(&row.owner, &row.origin))?.await?;
+            beside.signed_out = stored.is_some();
+        }
         let around = Around::of(op, row.as_deref());
         if let Some(lane) = &around.lane {
             beside.lane_end = lane_end(&intents, &around.owner, lane).await?;
@@ -365,8 +369,14 @@ impl Store {
         // In an index, an array comes after everything else.
         let end = || JsValue::from(Array::new());
         let mut unreadable = 0;
+        let closed = closed.await?;
+        let mine = closed.iter().filter_map(|row| {
+            let id: Array = get(row, "id").dyn_into().ok()?;
+            (id.get(0) == owner).then(|| id.get(1).as_string())?
+        });
         let mut due = Due {
-            gates: closed.await?.into_iter().filter_map(read_gate).collect(),
+            signed_out: mine.collect(),
+            gates: closed.iter().cloned().filter_map(read_gate).collect(),
             lines: Vec::new(),
         };
         let rest = between(&Array::of1(&owner), &Array::of2(&owner, &end()))?;
@@ -602,7 +612,22 @@ fn write_gate(gates: &ObjectStore, applied: &Applied) -> Result<()> {
         }
         _ => {}
     }
+    if let (Some(record), Some(closed)) = (&applied.record, applied.sign_in) {
+        let id = sign_in(&record.owner, &record.origin);
+        if closed {
+            let row = Object::new();
+            set(&row, "id", &id);
+            gates.put(&row, None)?;
+        } else {
+            gates.delete(id)?;
+        }
+    }
     Ok(())
+}
+
+/// The id of the sign-in gate of an owner at an origin.
+fn sign_in(owner: &str, origin: &str) -> JsValue {
+    Array::of2(&owner.into(), &origin.into()).into()
 }
 
 /// The row, unless this build cannot read it.

@@ -253,7 +253,7 @@ pub fn lines(rows: impl IntoIterator<Item = Record>, now: u64, limit: usize) -> 
         .collect();
     Due {
         lines,
-        gates: Vec::new(),
+        ..Due::default()
     }
 }
 

@@ -9,7 +9,7 @@ use resubmit::engine::queue::{Due, RECHECK};
 use resubmit::engine::record::Unreadable;
 use resubmit::engine::transition::{GRACE, OFFLINE_PROBE};
 use resubmit::engine::{
-    Answer, Applied, Beside, Clocks, Effect, Env, Event, Failure, Head, Key, Millis,
+    Answer, Applied, Beside, Clocks, Credentials, Effect, Env, Event, Failure, Head, Key, Millis,
     OnMaybeDelivered, OnParked, Op, Policy, Queue, Random, Reason, Record, Report, State, Supplies,
     Wall, Write,
 };
@@ -96,6 +96,10 @@ pub enum Step {
         coalesces: bool,
         durable: bool,
     },
+    /// A submission whose credentials come from the application's hook.
+    Asking,
+    /// The person has signed in.
+    SignIn,
     /// The same submission under the same key.
     Again(usize),
     Wait(u32),
@@ -222,6 +226,10 @@ pub struct World {
     unreadable: u32,
     /// The closed gates, as they are stored.
     gates: BTreeMap<String, Gate>,
+    /// The origins at which the owner has to sign in, as they are stored.
+    signed_out: BTreeSet<String>,
+    /// Everything works from now on.
+    healed: bool,
 }
 
 fn foreign() -> Key {
@@ -270,6 +278,8 @@ impl World {
             nudges: Vec::new(),
             unreadable: 0,
             gates: BTreeMap::new(),
+            signed_out: BTreeSet::new(),
+            healed: false,
         };
         world.rows.insert(foreign(), foreign_row());
         world.open();
@@ -405,7 +415,7 @@ impl World {
         self.page = Some(Page {
             id: self.pages,
             started_offline: !self.browser_says_online,
-            queue: Queue::new(!self.browser_says_online, Supplies::default()),
+            queue: Queue::new(!self.browser_says_online, supplies()),
             bodies: BTreeMap::new(),
             in_flight: BTreeMap::new(),
             announced: BTreeSet::new(),
@@ -425,7 +435,7 @@ impl World {
             return;
         };
         // A list of events with their surroundings is a test: played again, it gives the same effects.
-        let mut again = Queue::new(page.started_offline, Supplies::default());
+        let mut again = Queue::new(page.started_offline, supplies());
         for (env, event, effects) in page.history {
             again.handle(event, &mut env.clone());
             let drained: Vec<Effect> = std::iter::from_fn(|| again.poll_effect()).collect();
@@ -514,6 +524,16 @@ impl World {
                     let told = Event::Answered(key, fence, Box::new(answer));
                     self.after(0, Happening::Tell(id, told));
                 }
+            }
+            Effect::Authorize(record, _) => {
+                let (credentials, ms) = match self.draw(0, 9) {
+                    _ if self.healed => (Credentials::Granted, 100),
+                    0 => (Credentials::NotNow, 1_000),
+                    1 => (Credentials::Failed, 30_000),
+                    ms => (Credentials::Granted, 100 * ms),
+                };
+                let told = Event::Authorized(record.key.clone(), credentials);
+                self.after(ms, Happening::Tell(id, told));
             }
             // (Bodies go over with the reply.)
             Effect::Renew(..) => {}
@@ -680,10 +700,16 @@ impl World {
             // As the store reads it, since only one page may take the probe.
             beside.gate = self.gates.get(&origin).cloned();
         }
+        beside.signed_out = self.signed_out.contains(&origin);
         let applied = super::transact(self.stored(), op, beside, &mut env);
         match &applied.gate {
-            Some(Some(gate)) => drop(self.gates.insert(origin, gate.clone())),
+            Some(Some(gate)) => drop(self.gates.insert(origin.clone(), gate.clone())),
             Some(None) => drop(self.gates.remove(&origin)),
+            None => {}
+        }
+        match applied.sign_in {
+            Some(true) => drop(self.signed_out.insert(origin)),
+            Some(false) => drop(self.signed_out.remove(&origin)),
             None => {}
         }
         for write in &applied.writes {
@@ -871,6 +897,7 @@ impl World {
         assert_eq!(self.unreadable, 1, "{FOREIGN}");
         Due {
             gates: self.gates.values().cloned().collect(),
+            signed_out: self.signed_out.iter().cloned().collect(),
             ..super::lines(waiting, wall, 16)
         }
     }
@@ -1125,6 +1152,10 @@ impl World {
     pub fn step(&mut self, step: &Step) {
         match step {
             Step::Submit { durable } => self.submit(*durable, |_| {}),
+            Step::Asking => self.submit(true, |record| {
+                record.require(Vec::new(), vec!["authorize".into()]);
+            }),
+            Step::SignIn => self.tell(Event::SignedIn),
             Step::Laned {
                 lane,
                 skips,
@@ -1292,6 +1323,7 @@ impl World {
 
     /// Everything works from now on; everything has to settle, and in time.
     fn heal(&mut self) {
+        self.healed = true;
         self.network = true;
         self.server.script.clear();
         self.store_faults.clear();
@@ -1305,6 +1337,7 @@ impl World {
         self.pass(20_000);
         self.crash_after = None;
         self.open();
+        self.tell(Event::SignedIn);
         let before = self.unsettled();
         let longest = cap(&self.setting.policy) + 2 * RECHECK + 60_000;
         let until = self.now + longest;
@@ -1320,6 +1353,8 @@ impl World {
         let mut more = 0;
         while !self.unsettled().is_empty() {
             more += 1;
+            // Whoever has to sign in does.
+            self.tell(Event::SignedIn);
             assert!(more < 10_000, "{SETTLES}: {:?}", self.unsettled());
             self.pass(RECHECK);
         }
@@ -1362,6 +1397,13 @@ impl World {
                 );
             }
         }
+    }
+}
+
+fn supplies() -> Supplies {
+    Supplies {
+        headers: true,
+        hooks: vec!["authorize".into()],
     }
 }
 

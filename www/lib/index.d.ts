@@ -250,6 +250,9 @@ export interface SubmitOptions<Meta = Json> {
   onMaybeDelivered?: "resend" | "park";
 }
 
+/** Why `authorize` is asked: for an intent's first attempt in this page, or because the server refused what it was sent. */
+export type AuthorizeReason = "first" | "unauthorized";
+
 /** Options of an outbox. */
 export interface OutboxOptions {
   /**
@@ -273,6 +276,14 @@ export interface OutboxOptions {
    * `Authorization`, cookies and CSRF headers cannot be named.
    */
   persistHeaders?: readonly string[];
+  /**
+   * Supplies credentials: resolves with headers, or with `null` for "not now: the person has to sign in". Asked before an intent's
+   * first attempt in a page, unless it was submitted there with headers that are not stored, and once more when the server
+   * refuses (401, 419, 403 where headers were left out, a redirect to a sign-in page). Its headers take the place of those
+   * of the same name and are never stored. It has 30 s; where it throws it is asked again later. One `"unauthorized"` runs at a
+   * time per origin, over all tabs. Intents submitted with it wait for a page that has it.
+   */
+  authorize?: (intent: Intent, why: AuthorizeReason) => HeadersInit | null | Promise<HeadersInit | null>;
   /** What an abort of the caller's signal does by default. */
   onAbort?: "cancel" | "detach";
   /** `"park"` is for a server that does not know the key. Default `"resend"`. */
@@ -377,6 +388,11 @@ export interface Outbox extends EventTarget {
    * twice is left out: it stays parked. Resolves with what was retried; rejects with `storage-failed`.
    */
   retryAll(): Promise<Submission[]>;
+  /**
+   * Says that the person may have signed in: what waits with the reason `unauthorized` is tried, one of each origin first. A new page,
+   * a new submission and a retry do that too.
+   */
+  resume(reason?: "unauthorized"): Promise<void>;
   /** Deletes an intent, whatever its state. */
   discard(key: string): Promise<void>;
   /** Says that a person has seen how it ended: the receipt goes. */

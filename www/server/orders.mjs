@@ -73,12 +73,29 @@ export function orderRoutes(app, context) {
  */
 async function submit(context, request, reply, process) {
   const arrival = context.arrivalOf(request);
-  const answer = arrival.form.error === null
-    ? await process(context, request, arrival)
-    : problem("body-malformed", arrival.form.error);
+  const answer = await answerOf(context, request, arrival, process);
   arrival.entry.replayed = "idempotent-replayed" in answer.headers;
   answerAfter(reply, negotiated(request, arrival, answer), arrival.fault, arrival.note);
   return reply;
+}
+
+/**
+ * @param {Context} context
+ * @param {FastifyRequest} request
+ * @param {Arrival} arrival
+ * @param {Process} process
+ */
+async function answerOf(context, request, arrival, process) {
+  const { tokens } = context.access;
+  const [, token = ""] = /^Bearer (.*)$/i.exec(request.headers.authorization ?? "") ?? [];
+  // Before the key is looked at: a refusal for want of credentials must not be what the key stands for.
+  if (tokens && !tokens.has(token)) {
+    const refusal = problem("unauthorized");
+    refusal.headers["www-authenticate"] = "Bearer";
+    return refusal;
+  }
+  if (arrival.form.error !== null) return problem("body-malformed", arrival.form.error);
+  return process(context, request, arrival);
 }
 
 /** @type {Process} */

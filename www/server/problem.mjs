@@ -36,6 +36,11 @@ const KINDS = {
     title: "A request is outstanding for this Idempotency-Key",
     about: "The first request of this key has not finished. Repeat it later, with the same key and the same bytes.",
   },
+  unauthorized: {
+    status: 401,
+    title: "Sign in first",
+    about: "Orders need a token: the header Authorization, as Bearer.",
+  },
   "body-malformed": {
     status: 400,
     title: "The body is not what its Content-Type says",

@@ -55,6 +55,11 @@ import { Store } from "./store.mjs";
  */
 
 /**
+ * Who may order: everybody, or who sends `Authorization: Bearer` with one of the tokens.
+ * @typedef {{ tokens: Set<string> | null }} Access
+ */
+
+/**
  * What the routes share.
  * @typedef {object} Context
  * @property {Store} store
@@ -62,6 +67,7 @@ import { Store } from "./store.mjs";
  * @property {Log} log
  * @property {Faults} faults
  * @property {Cors} cors
+ * @property {Access} access
  * @property {Inflight} inflight
  * @property {() => number} now
  * @property {number | null} runningRetryAfter
@@ -80,6 +86,7 @@ import { Store } from "./store.mjs";
  * @property {() => import("./store.mjs").Order[]} orders
  * @property {Faults} faults `put(script)`, `left()`, `clear()`
  * @property {Cors} cors
+ * @property {Access} access `tokens` may be set and changed at any time
  * @property {() => void} reset empties everything, takes faults out of force, ends waiting requests
  * @property {() => Promise<void>} close ends at once, hung sockets or not
  */
@@ -101,6 +108,7 @@ export async function createServer(options = {}) {
     log: new Log(),
     faults: new Faults(),
     cors: new Cors(keyHeader),
+    access: { tokens: null },
     inflight: new Inflight(options.sleep ?? ((ms, signal) => sleepFor(ms, undefined, { signal }))),
     now,
     runningRetryAfter: options.runningRetryAfter === undefined ? 1 : options.runningRetryAfter,
@@ -110,6 +118,7 @@ export async function createServer(options = {}) {
       context.inflight.endAll();
       context.faults.clear();
       context.cors.reset();
+      context.access.tokens = null;
       context.store.clear();
       context.log.clear();
     },
@@ -142,6 +151,7 @@ export async function createServer(options = {}) {
     orders: () => store.orders(),
     faults: context.faults,
     cors: context.cors,
+    access: context.access,
     reset: context.reset,
     async close() {
       context.inflight.endAll();
