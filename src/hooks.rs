@@ -9,9 +9,7 @@ use std::rc::Rc;
 
 /// Headers that carry credentials; `None`: the person has to sign in first.
 pub type Headers = Option<Vec<(String, String)>>;
-/// What [`Hooks::authorize`] comes to. Whatever the error, it is asked again.
-pub type Authorized = Result<Headers, Box<dyn std::error::Error>>;
-type Authorize = dyn Fn(Rc<Intent>, Why) -> Pin<Box<dyn Future<Output = Authorized>>>;
+type Authorize = dyn Fn(Rc<Intent>, Why) -> Pin<Box<dyn Future<Output = Result<Headers, String>>>>;
 
 /// The hooks of an outbox. Intents keep the names of those they were submitted with, and a page that has not all of them
 /// leaves such an intent to another.
@@ -23,13 +21,17 @@ pub struct Hooks {
 
 impl Hooks {
     /// Supplies credentials: asked before an intent's first attempt in a page, unless that came with headers that are not
-    /// stored, and again when the server refused them. It has 30 s.
+    /// stored, and again when the server refused them. It has 30 s; whatever the error, it is asked again.
     #[must_use]
-    pub fn authorize<F>(mut self, hook: impl Fn(Rc<Intent>, Why) -> F + 'static) -> Self
+    pub fn authorize<F, E>(mut self, hook: impl Fn(Rc<Intent>, Why) -> F + 'static) -> Self
     where
-        F: Future<Output = Authorized> + 'static,
+        F: Future<Output = Result<Headers, E>> + 'static,
+        E: ToString,
     {
-        self.authorize = Some(Rc::new(move |intent, why| Box::pin(hook(intent, why))));
+        self.authorize = Some(Rc::new(move |intent, why| {
+            let asked = hook(intent, why);
+            Box::pin(async move { asked.await.map_err(|error| error.to_string()) })
+        }));
         self
     }
 

@@ -45,7 +45,7 @@ pub use engine::{
     Code, Error, Evidence, Intent, Key, OutboxOptions, Policy, Reason, Receipt, State,
     SubmitOptions, Why,
 };
-pub use hooks::{Authorized, Headers, Hooks};
+pub use hooks::{Headers, Hooks};
 pub use notice::{Notice, Stored};
 pub use outcome::{Outcome, Response, Status};
 

@@ -192,7 +192,7 @@ fn read_hooks(hooks: &JsValue, views: &Rc<RefCell<Views>>) -> Result<Hooks, JsVa
                     .map_err(|thrown| {
                         let message = Js(thrown).get("message");
                         let message = message.and_then(|message| message.string());
-                        message.unwrap_or_default().into()
+                        message.unwrap_or_default()
                     })
             }
         });

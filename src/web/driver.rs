@@ -8,6 +8,7 @@ use super::global::{clocks, document, env, fetch, global_target, offline, warn};
 use super::latch::Latch;
 use super::listen::Listener;
 use super::listing::Listing;
+use super::lock::lock;
 use super::outbox::{mint, Notice, Stored};
 use super::request::{freeze, thaw, Frozen, Request};
 use super::source::get;
@@ -781,18 +782,30 @@ impl Driver {
     fn authorize(self: &Rc<Self>, record: Rc<Record>, why: Why) {
         let durable = !self.queue.borrow().in_memory(&record.key);
         let intent = Rc::new(Intent::of(&record, durable));
-        let asked = self.hooks.authorize.as_ref().map(|ask| ask(intent, why));
+        let Some(ask) = self.hooks.authorize.clone() else {
+            return;
+        };
+        let alone = why == Why::Unauthorized;
+        let name = [
+            "resubmit:",
+            &self.options.name,
+            ":authorize:",
+            &record.origin,
+        ]
+        .concat();
         let driver = self.clone();
         spawn(async move {
-            let answer = match asked {
-                Some(asked) => within(AUTHORIZE_MS, asked).await,
-                None => None,
-            };
+            let answer = within(AUTHORIZE_MS, async move {
+                // One refresh of an origin runs at a time, over all pages.
+                let _lock = if alone { lock(&name).await } else { None };
+                ask(intent, why).await
+            })
+            .await;
             let credentials = match answer {
                 Some(Ok(Some(headers))) => driver.supply(&record, headers),
                 Some(Ok(None)) => Credentials::NotNow,
                 Some(Err(error)) => {
-                    warn(&["resubmit: authorize failed: ", &error.to_string()].concat());
+                    warn(&["resubmit: authorize failed: ", &error].concat());
                     Credentials::Failed
                 }
                 None => {

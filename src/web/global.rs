@@ -1,7 +1,7 @@
 //! The global scope: a window or a worker, asked by name, so that neither is taken for granted.
 
 use crate::engine::{Clocks, Env, Random};
-use js_sys::Object;
+use js_sys::{Object, Promise};
 use wasm_bindgen::prelude::*;
 use web_sys::EventTarget;
 
@@ -10,15 +10,21 @@ extern "C" {
     /// The global object, with the few properties that are read.
     pub type Global;
     #[wasm_bindgen(method, getter)]
-    fn navigator(this: &Global) -> Option<Navigator>;
+    pub fn navigator(this: &Global) -> Option<Navigator>;
     #[wasm_bindgen(method, getter)]
     fn document(this: &Global) -> Option<EventTarget>;
     #[wasm_bindgen(method, getter)]
     fn location(this: &Global) -> Option<Location>;
 
-    type Navigator;
+    pub type Navigator;
+    #[wasm_bindgen(method, getter)]
+    pub fn locks(this: &Navigator) -> Option<LockManager>;
     #[wasm_bindgen(method, getter, js_name = onLine)]
     fn on_line(this: &Navigator) -> Option<bool>;
+
+    pub type LockManager;
+    #[wasm_bindgen(method)]
+    pub fn request(this: &LockManager, name: &str, on_grant: &JsValue) -> Promise;
 
     type Location;
     #[wasm_bindgen(method, getter)]

@@ -6,6 +6,7 @@ mod global;
 mod latch;
 mod listen;
 mod listing;
+mod lock;
 mod outbox;
 mod request;
 mod retry;

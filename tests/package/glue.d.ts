@@ -7,8 +7,9 @@ export class Core {
     discard(key: string): Promise<any>;
     follow(key: string): Promise<any>;
     intents(): Array<any>;
-    constructor(options: any, listener: Function);
+    constructor(options: any, hooks: any, listener: Function);
     ready(): Promise<any>;
+    resume(): void;
     retryAll(): Promise<any>;
     retry(key: string, may_repeat: boolean): Promise<any>;
     show(): void;
@@ -40,8 +41,9 @@ export interface InitOutput {
     readonly core_discard: (a: number, b: number, c: number) => [number, number, number];
     readonly core_follow: (a: number, b: number, c: number) => [number, number, number];
     readonly core_intents: (a: number) => any;
-    readonly core_new: (a: any, b: any) => [number, number, number];
+    readonly core_new: (a: any, b: any, c: any) => [number, number, number];
     readonly core_ready: (a: number) => any;
+    readonly core_resume: (a: number) => void;
     readonly core_retry: (a: number, b: number, c: number, d: number) => [number, number, number];
     readonly core_retryAll: (a: number) => any;
     readonly core_show: (a: number) => void;
@@ -54,7 +56,8 @@ export interface InitOutput {
     readonly wasm_bindgen__convert__closures_____invoke__h532eb792e0c31acf: (a: number, b: number, c: any) => [number, number];
     readonly wasm_bindgen__convert__closures_____invoke__h619293847f4c0093: (a: number, b: number, c: any, d: any) => void;
     readonly wasm_bindgen__convert__closures_____invoke__h2a2d3220ba36c4da: (a: number, b: number, c: any) => void;
-    readonly wasm_bindgen__convert__closures_____invoke__h2a2d3220ba36c4da_20: (a: number, b: number, c: any) => void;
+    readonly wasm_bindgen__convert__closures_____invoke__h2a2d3220ba36c4da_21: (a: number, b: number, c: any) => void;
+    readonly wasm_bindgen__convert__closures_____invoke__h4ce8dc46799e10ff: (a: number, b: number) => any;
     readonly wasm_bindgen__convert__closures_____invoke__h08c8921c9066c1d5: (a: number, b: number) => void;
     readonly __wbindgen_malloc: (a: number, b: number) => number;
     readonly __wbindgen_realloc: (a: number, b: number, c: number, d: number) => number;

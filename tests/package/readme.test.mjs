@@ -19,14 +19,14 @@ const on = stage();
 
 test("each block says what it is, and there is something to check", () => {
   assert.deepEqual(blocks.filter(({ language }) => !/^(js|ts|html|rust|sh|text)$/.test(language)), []);
-  assert.equal(scripts.length, 1, "a script that was added needs a test that runs it");
+  assert.equal(scripts.length, 3, "a script that was added needs a test that runs it");
   assert.equal(pages.length, 1, "a page that was added needs a test that opens it");
 });
 
 test("the scripts compile under strict", async () => {
   const inPages = pages.flatMap((page) => [...page.matchAll(/<script type="module">([^]*?)<\/script>/g)].map(([, code = ""]) => code));
   const all = [...scripts, ...inPages.map((code) => code.replace("/resubmit/index.js", "resubmit"))];
-  await writeFile(join(on.app.folder, "page.d.ts"), "declare const form: HTMLFormElement;\n");
+  await writeFile(join(on.app.folder, "page.d.ts"), globals);
   for (const [at, code] of all.entries()) await writeFile(join(on.app.folder, `block-${at}.ts`), code);
   const compilerOptions = {
     strict: true,
@@ -44,10 +44,17 @@ test("the scripts compile under strict", async () => {
   await tsc.catch(({ stdout }) => assert.fail(stdout));
 });
 
+/** What the scripts take from the page around them. */
+const globals = `declare const form: HTMLFormElement, text: string;
+declare const session: { token(options: { fresh: boolean }): Promise<string | null> };
+declare const outbox: import("resubmit").Outbox;
+`;
+
 const form = `<form id="form"><input name="item" value="tea"><button>Order</button></form>`;
+const importMap = `<script type="importmap">{ "imports": { "resubmit": "/resubmit/index.js" } }</script>`;
 /** A page on which the first script runs as it stands. */
 const first = `<!doctype html><title>Order</title>
-<script type="importmap">{ "imports": { "resubmit": "/resubmit/index.js" } }</script>
+${importMap}
 ${form}<script type="module">${scripts[0]}</script>`;
 
 test("the first example delivers a form once, and goes where the server says", async () => {
@@ -67,6 +74,33 @@ test("the first example goes on where the server says nothing", async () => {
   try {
     assert.equal(url, `${server.url}/thanks`);
     assert.equal(server.orders().length, 1);
+  } finally {
+    await end();
+  }
+});
+
+test("the example of order sends one after the other", async () => {
+  const page = `<!doctype html><title>Order</title>${importMap}<script type="module">
+    import { createOutbox } from "resubmit";
+    globalThis.outbox = createOutbox();
+    globalThis.text = "dear sir";
+  </script><script type="module">${scripts[1]}</script>`;
+  const { server, end } = await open(page);
+  try {
+    await server.log.until((entries) => entries.filter(({ method, complete }) => method === "PUT" && complete).length === 2);
+  } finally {
+    await end();
+  }
+});
+
+test("the example of sign-in asks for fresh credentials when the server refuses", async () => {
+  const page = `<!doctype html><title>Account</title>${importMap}<script type="module">
+    globalThis.session = { token: async ({ fresh }) => (fresh ? "fresh" : "stale") };
+  </script><script type="module">${scripts[2]}; outbox.submit("/orders", { json: {} });</script>`;
+  const { server, end } = await open(page, [], new Set(["fresh"]));
+  try {
+    await server.log.until(() => server.orders().length === 1);
+    assert.deepEqual(server.log.entries().filter(({ method }) => method === "POST").map(({ headers }) => headers["authorization"]), ["Bearer stale", "Bearer fresh"]);
   } finally {
     await end();
   }
@@ -98,10 +132,11 @@ test("its links lead to what both packages ship", async () => {
   }
 });
 
-/** @param {string} html @param {any[]} [script] of faults */
-async function open(html, script = []) {
+/** @param {string} html @param {any[]} [script] of faults @param {Set<string> | null} [tokens] that the server asks for */
+async function open(html, script = [], tokens = null) {
   const mounts = [{ prefix: "/resubmit/", dir: join(on.app.installed, "dist") }];
   const server = await createServer({ mounts });
+  server.access.tokens = tokens;
   server.faults.put({ route: "/orders", script, then: "ok" });
   const page = await on.context.newPage();
   const body = { contentType: "text/html", body: html };

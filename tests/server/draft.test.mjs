@@ -171,3 +171,15 @@ test("an unknown order is a 404", async (t) => {
   await isProblem(await fetch(`${server.url}/orders/nothing`), 404, "not-found");
   await isProblem(await fetch(`${server.url}/nowhere`), 404, "not-found");
 });
+
+test("with tokens, who brings none of them is refused before the key is looked at", async (t) => {
+  const server = await serve(t);
+  server.access.tokens = new Set(["t1"]);
+  const refused = await post(server, { key: "k1", headers: { authorization: "Bearer t2" } });
+  assert.equal(refused.headers.get("www-authenticate"), "Bearer");
+  await isProblem(refused, 401, "unauthorized");
+  await isProblem(await post(server), 401, "unauthorized");
+  assert.deepEqual(server.orders(), []);
+  const taken = await post(server, { key: "k1", headers: { authorization: "Bearer t1" } });
+  assert.deepEqual([taken.status, taken.headers.get("idempotent-replayed")], [201, null]);
+});

@@ -23,6 +23,8 @@ export function misspelt() {
   createOutbox({ policy: { retries: 3 } });
   // @ts-expect-error one name, not a list
   createOutbox({ persistHeaders: "x-tenant" });
+  // @ts-expect-error headers, not a token
+  createOutbox({ authorize: () => 7 });
   // @ts-expect-error of a loop alone
   createOutbox({ policy: { maxElapsedMs: 1 } });
   // @ts-expect-error a schedule is data
@@ -51,6 +53,8 @@ export function misspelt() {
   outbox.submit();
   // @ts-expect-error its options are in `resubmit`
   void outbox.fetch("/", { key: "k" });
+  // @ts-expect-error no such reason
+  void outbox.resume("offline");
   // @ts-expect-error no such event
   outbox.addEventListener("delivered", ({ detail }) => detail);
 }

@@ -53,6 +53,7 @@ export function options(signal: AbortSignal): Submission {
     persistHeaders: ["x-tenant"],
     onAbort: "detach",
     onMaybeDelivered: "park",
+    authorize: async (intent, why) => (why === "first" && intent.attempt === 0 ? { authorization: "Bearer t" } : null),
     maxBodyBytes: 1024,
     storage: "memory",
     wasm: new URL("https://example.com/resubmit.wasm"),
@@ -135,6 +136,7 @@ export async function acts(key: string): Promise<void> {
   const again: Submission = await outbox.retry(key, { mayRepeat: true });
   const fresh: string | undefined = again.newKey;
   const all: Submission[] = await outbox.retryAll();
+  await outbox.resume("unauthorized");
   all satisfies unknown;
   const { cancelled, maybeDelivered } = await outbox.submission(fresh ?? key).cancel("changed my mind");
   if (!cancelled && maybeDelivered) again.detach();

@@ -11,7 +11,7 @@ export function createOutbox(options) {
   options ??= {};
   const name = options.name ?? "resubmit";
   let outbox = outboxes.get(name);
-  if (!outbox) outboxes.set(name, (outbox = new Outbox(name, options, () => outboxes.delete(name))));
+  if (!outbox) outboxes.set(name, (outbox = new Outbox(options, () => outboxes.delete(name))));
   return outbox;
 }
 
@@ -37,15 +37,13 @@ class Outbox extends EventTarget {
   ready = /** @type {any} */ (undefined);
 
   /**
-   * @param {string} name
    * @param {any} options
    * @param {() => void} gone
    */
-  constructor(name, options, gone) {
+  constructor(options, gone) {
     super();
     const { wasm, onAbort, authorize, ...rest } = options;
-    const hooks = { authorize: typeof authorize === "function" ? alone(authorize, name) : authorize };
-    this.#options = { wasm, onAbort, hooks, rest };
+    this.#options = { wasm, onAbort, hooks: { authorize }, rest };
     this.#gone = gone;
     this.#intents = new Intents(() => this.#core?.intents());
     this.#opened = this.#open();
@@ -319,21 +317,6 @@ class Intents {
     if (read && changed) this.#current = Object.freeze(read);
     return read && changed;
   }
-}
-
-/**
- * A hook of which one refresh of an origin runs at a time, over all pages, where the browser has Web Locks. It holds the lock no
- * longer than the module waits for it.
- * @param {(intent: any, why: string) => any} authorize
- * @param {string} name
- */
-function alone(authorize, name) {
-  return (/** @type {any} */ intent, /** @type {string} */ why) => {
-    if (why !== "unauthorized" || !navigator.locks) return authorize(intent, why);
-    return navigator.locks.request(`resubmit:${name}:authorize:${new URL(intent.url).origin}`, () =>
-      Promise.race([authorize(intent, why), new Promise((_, reject) => setTimeout(reject, 30_000, new Error("no answer")))]),
-    );
-  };
 }
 
 /** @param {EventTarget} target @param {string} type @param {any} detail */
