@@ -426,3 +426,108 @@ fn no_more_hooks_run_at_once_than_attempts() {
     }
     assert_eq!(page.asked().len(), PER_ORIGIN);
 }
+
+/// A page keeps what it alone can send, also when it has settled. Looked for before that and found after it, its end was told
+/// a second time.
+#[test]
+fn an_end_is_told_once_however_late_the_look_that_finds_it_due() {
+    let mut disk = Disk::default();
+    let mut page = Page::open(&mut disk, 0);
+    page.submit(&mut disk, "a", asks);
+    page.credentials(&mut disk, "a", Credentials::Failed);
+    page.now += 8 * DAY;
+    let looked = lines(disk.rows.values().cloned(), NOW + page.now, 16);
+    page.tell(&mut disk, Event::Tick);
+    assert_eq!(row(&disk, "a").state, State::Parked);
+    page.tell(&mut disk, Event::Queried(looked));
+    let ends = page.reports.iter();
+    let ends = ends.filter(|report| matches!(report, Report::Settled(..)));
+    assert_eq!(ends.count(), 1);
+    assert!(page.queue.record(&key("a")).is_some(), "it is kept");
+}
+
+/// The person signed in while the store kept silent about the gate: what it wrote at last is no reason to wait.
+#[test]
+fn a_gate_that_is_written_too_late_is_tried_once() {
+    let mut disk = Disk::default();
+    let mut page = Page::open(&mut disk, 0);
+    page.submit(&mut disk, "a", asks);
+    page.submit(&mut disk, "b", asks);
+    let op = Op::Deny {
+        key: key("b"),
+        closes: true,
+    };
+    page.queue.handle(
+        Event::Authorized(key("b"), Credentials::NotNow),
+        &mut env(NOW),
+    );
+    let Some(Effect::Transact(ticket, _)) = page.queue.poll_effect() else {
+        panic!("the gate is to be written");
+    };
+    page.tell(&mut disk, Event::Failed(ticket, op.clone()));
+    page.credentials(&mut disk, "b", Credentials::Failed);
+    page.credentials(&mut disk, "a", Credentials::Granted);
+    page.answer(&mut disk, "a", status(201));
+    page.asked();
+    page.now += RECHECK;
+    let Event::Committed(_, op, applied) = page.transact(&mut disk, 1, op) else {
+        unreachable!();
+    };
+    page.tell(&mut disk, Event::CommittedLate(op, applied));
+    assert!(disk.closed);
+    assert_eq!(page.asked(), asked("b", Why::First));
+}
+
+/// It had waited the second that the server asked for; then the clock was set back into it.
+#[test]
+fn a_floor_that_has_passed_is_not_waited_again_behind_the_gate() {
+    let mut disk = Disk::default();
+    let mut page = Page::open(&mut disk, 0);
+    page.submit(&mut disk, "a", cookie);
+    page.answer(&mut disk, "a", status_after(503, "1"));
+    let floor = row(&disk, "a").not_before.unwrap();
+    page.now = row(&disk, "a").next_attempt_at.unwrap() - NOW;
+    let op = Op::Deny {
+        key: key("a"),
+        closes: true,
+    };
+    page.transact(&mut disk, 1, op);
+    let row = row(&disk, "a");
+    assert!(floor.at() <= NOW + page.now && row.not_before.is_none());
+    assert_eq!(row.next_attempt_at, Some(NOW + page.now));
+}
+
+/// A person retried and gave it up at once: the retry that was committed in between made the page forget that, and it was
+/// claimed and sent.
+#[test]
+fn what_is_given_up_right_after_a_retry_is_not_sent() {
+    let mut disk = Disk::default();
+    let mut page = Page::open(&mut disk, 0);
+    page.submit(&mut disk, "a", asks);
+    page.asked();
+    let retry = Op::Retry {
+        key: key("a"),
+        new_key: key("b"),
+        may_repeat: false,
+    };
+    for (ticket, op) in [(2, retry), (4, Op::Cancel(key("a")))] {
+        page.queue
+            .handle(Event::Asked(ticket, op), &mut env(NOW + 10));
+    }
+    let mut asked = Vec::new();
+    while let Some(effect) = page.queue.poll_effect() {
+        if let Effect::Transact(ticket, op) = effect {
+            asked.push((ticket, op));
+        }
+    }
+    assert_eq!(asked.len(), 2);
+    let (ticket, op) = asked.remove(0);
+    let committed = page.transact(&mut disk, ticket, op);
+    page.tell(&mut disk, committed);
+    page.credentials(&mut disk, "a", Credentials::Granted);
+    assert!(page.asked().is_empty() && page.sent().is_empty());
+    let (ticket, op) = asked.remove(0);
+    let committed = page.transact(&mut disk, ticket, op);
+    page.tell(&mut disk, committed);
+    assert_eq!(row(&disk, "a").state, State::Cancelled);
+}

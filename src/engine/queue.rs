@@ -775,7 +775,8 @@ impl Queue {
     fn written_after_all(&mut self, op: &Op, applied: Applied, env: &mut Env) {
         self.unwritten.retain(|late| late.op != *op);
         match op {
-            Op::Settle(..) | Op::Claim(_) | Op::Store(_) => {
+            // (The person may have signed in since: that the gate is closed is found by looking, and then it is tried.)
+            Op::Settle(..) | Op::Claim(_) | Op::Store(_) | Op::Deny { .. } => {
                 self.note_others(&applied);
                 self.look |= self.open;
             }
@@ -911,14 +912,17 @@ impl Queue {
             self.look |= self.backlog;
             return self.gone(key.clone(), env);
         };
+        let told = live.record.state.is_settled();
         live.record = record.clone();
         if applied.accepted {
             return self.begin(key.clone(), asked, env);
         }
         self.look |= self.backlog;
         live.phase = Phase::Idle;
-        if applied.settled || record.state.is_settled() && live.ours {
+        if applied.settled || record.state.is_settled() && live.ours && !told {
             self.settled(record.clone(), None);
+        } else if record.state.is_settled() && told {
+            // It stays, since this page alone can send it, and was found as it had been before.
         } else if record.state.is_settled() {
             // It ended elsewhere, or was found before it ended here.
             self.live.remove(key);
@@ -1013,16 +1017,17 @@ impl Queue {
         let Some(record) = applied.record.as_ref().filter(|_| applied.accepted) else {
             return;
         };
-        if let Some(live) = self.live.remove(key) {
-            let renewed = Live {
-                record: record.clone(),
-                phase: Phase::Idle,
-                ours: true,
-                ..live
-            };
-            self.live.insert(record.key.clone(), renewed);
+        let renewed = record.key != *key;
+        if let Some(mut live) = self.live.remove(key) {
+            live.record = record.clone();
+            live.ours = true;
+            if renewed {
+                // (Under the same key, what was begun meanwhile goes on: above all giving it up.)
+                live.phase = Phase::Idle;
+            }
+            self.live.insert(record.key.clone(), live);
         }
-        if record.key != *key {
+        if renewed {
             self.emit(Effect::Renew(
                 key.clone(),
                 record.key.clone(),

@@ -78,7 +78,11 @@ impl Record {
     pub fn deny(&mut self, now: Wall) -> bool {
         let waits = self.state == State::Pending && self.next_attempt_at.is_some();
         if waits {
-            self.hold(Reason::Unauthorized, now);
+            // A floor that has passed is served, also if the clock is set back behind it now.
+            let floor = self.not_before.filter(|floor| floor.at() > now);
+            let wait = floor.map_or(0, |floor| floor.at() - now);
+            self.not_before = floor;
+            self.pend(Reason::Unauthorized, Deadline::after(now, wait));
         }
         waits
     }
