@@ -1,7 +1,7 @@
 //! The crate outside a browser: the same names, so that server-rendered front ends need no `cfg`; nothing is stored
 //! or sent.
 
-use crate::engine::{Code, Error, Intent, Key, OutboxOptions, Policy, SubmitOptions};
+use crate::engine::{Code, Error, Intent, Key, OutboxOptions, Owner, Policy, SubmitOptions};
 use crate::hooks::Hooks;
 use crate::notice::{Notice, Stored};
 use crate::outcome::Outcome;
@@ -136,6 +136,22 @@ impl Outbox {
     /// # Errors
     /// `no-browser`.
     pub async fn acknowledge(&self, _key: Key) -> Result<(), Error> {
+        Err(no_browser())
+    }
+
+    /// Nobody is signed in or out here.
+    ///
+    /// # Errors
+    /// `no-browser`.
+    pub async fn set_owner(&self, _owner: Owner) -> Result<(), Error> {
+        Err(no_browser())
+    }
+
+    /// Nothing is deleted here.
+    ///
+    /// # Errors
+    /// `no-browser`.
+    pub async fn clear(&self, _owner: &str) -> Result<(), Error> {
         Err(no_browser())
     }
 

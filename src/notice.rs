@@ -1,6 +1,6 @@
 //! What an outbox tells those who listen.
 
-use crate::engine::{Intent, Key};
+use crate::engine::{Intent, Key, Owner};
 use crate::outcome::Outcome;
 use std::rc::Rc;
 
@@ -28,6 +28,8 @@ pub enum Notice {
     Settled(Key, Rc<Intent>, Outcome),
     /// The list of intents changed.
     Listed,
+    /// Another owner's turn began, in this page or in another.
+    OwnerChanged(Owner),
     /// The storage failed; the word says how.
     Degraded(&'static str),
 }

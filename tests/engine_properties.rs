@@ -66,6 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
         ),
         2 => Just(Step::Asking),
         1 => Just(Step::SignIn),
+        2 => (any::<bool>(), any::<bool>()).prop_map(|(theirs, heard)| Step::Owner { theirs, heard }),
         1 => (0..8usize).prop_map(Step::Again),
         8 => wait().prop_map(Step::Wait),
         3 => (any::<bool>(), prop::bool::weighted(0.7))

@@ -89,7 +89,7 @@ impl Page {
                 Effect::Send(record) => self.sent.push((*record).clone()),
                 Effect::Abort(key, fence) => self.aborted.push((key, fence)),
                 Effect::Authorize(record, why) => self.asked.push((record.key.clone(), why)),
-                Effect::Renew(..) => {}
+                Effect::Renew(..) | Effect::Clear(_) | Effect::ChangeOver => {}
                 Effect::Report(report) => self.reports.push(report),
                 Effect::Reply(ticket, reply) => self.replies.push((ticket, reply)),
             }

@@ -260,10 +260,12 @@ impl World {
                     self.after(REJECTED, who, Happening::Rejected(record.fence));
                 }
             }
-            // (No attempt here takes as long as its time limit, and nobody gives up.)
+            // (No attempt here takes as long as its time limit, nobody gives up, and everybody stays who they are.)
             Effect::Abort(..)
             | Effect::Authorize(..)
             | Effect::Renew(..)
+            | Effect::Clear(_)
+            | Effect::ChangeOver
             | Effect::Report(_)
             | Effect::Reply(..) => {}
         }

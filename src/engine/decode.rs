@@ -7,10 +7,12 @@ use super::env::Millis;
 use super::error::{Code, Error};
 use super::shape::{Shape, Value, Visitor};
 
-/// A value of unknown shape. `undefined` and `null` are both absent.
+/// A value of unknown shape. `undefined` and `null` are both absent, except to [`Source::is_null`].
 pub trait Source: Sized {
     /// The property of that name, unless it is absent.
     fn get(&self, name: &str) -> Option<Self>;
+    /// Whether the property of that name is `null`.
+    fn is_null(&self, name: &str) -> bool;
     /// The value, if it is a string.
     fn string(&self) -> Option<String>;
     /// The value, if it is a number.
@@ -80,6 +82,11 @@ impl<'a, S: Source> Fields<'a, S> {
                 self.refuse(&name, "unknown here");
             }
         }
+    }
+
+    /// Whether the property is `null`.
+    pub fn is_null(&self, name: &str) -> bool {
+        self.source.is_null(name)
     }
 
     /// The raw property.

@@ -18,6 +18,8 @@ pub enum Code {
     KeyReused,
     /// No intent of that key is known to this outbox and owner.
     UnknownKey,
+    /// Nobody is signed in, so that it would be nobody's: nothing was stored or sent.
+    NoOwner,
     /// What was asked does not go with the state that the intent is in; the message says which states it goes with.
     BadState,
     /// It may already have been received, so that a retry may do it twice: `mayRepeat` says that this is all right.
@@ -47,6 +49,7 @@ impl Code {
             Code::TooLarge => "too-large",
             Code::KeyReused => "key-reused",
             Code::UnknownKey => "unknown-key",
+            Code::NoOwner => "no-owner",
             Code::BadState => "bad-state",
             Code::NeedsMayRepeat => "needs-may-repeat",
             Code::StorageFailed => "storage-failed",

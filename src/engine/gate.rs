@@ -174,7 +174,7 @@ fn after(
 ) -> Option<Gate> {
     let now = env.wall;
     let (closes, floor) = match answer {
-        Answer::NotSent => {
+        Answer::NotSent | Answer::Abandoned => {
             return gate.map(|mut gate| {
                 gate.release(now);
                 gate

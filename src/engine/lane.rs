@@ -61,10 +61,7 @@ impl Record {
         self.lane_seq = Some(place);
         if !free {
             // It was written as claimed, in the hope that the lane is free.
-            self.attempts = 0;
-            self.spent = 0;
-            self.maybe_delivered = false;
-            self.key_used_at = None;
+            self.unclaim();
             self.wait_behind();
         }
     }

@@ -7,7 +7,8 @@ use super::env::Env;
 use super::error::{Code, Error};
 use super::gate::Gate;
 use super::key::Key;
-use super::lane::{self, Vacated};
+use super::lane::Vacated;
+use super::owner::{self, Owner};
 use super::record::Record;
 use super::transition::Claim;
 use super::verdict::Answer;
@@ -88,6 +89,8 @@ pub struct Applied {
     pub also: Vec<Rc<Record>>,
     /// The lane whose first row is to be looked at when all is written ([`lane::promote`]).
     pub vacated: Option<Vacated>,
+    /// Whose turn the store says it is, where that is why it was not taken for an attempt.
+    pub owner: Option<Owner>,
     /// Why it was not done, where the caller is to know.
     pub error: Option<Error>,
 }
@@ -105,6 +108,8 @@ pub struct Beside {
     pub lane_end: u64,
     /// The other rows of its `coalesceKey` that are not over.
     pub twins: Vec<Rc<Record>>,
+    /// The current owner, as the store has it. `None`: nobody ever said.
+    pub owner: Option<Owner>,
 }
 
 impl Op {
@@ -148,7 +153,7 @@ impl Op {
 
     /// What it comes to for the row that is there, and for what stands around it.
     pub fn run(&self, row: Option<Rc<Record>>, beside: Beside, env: &mut Env) -> Applied {
-        lane::apply(self, beside, row, env)
+        owner::apply(self, beside, row, env)
     }
 
     /// What it comes to for the row that is there.

@@ -3,6 +3,7 @@
 use super::decode::{Fields, Source};
 use super::error::Error;
 use super::key::{Key, KeyPlace};
+use super::owner::Owner;
 use super::policy::{OnMaybeDelivered, Policy};
 use super::record::{OnParked, Record};
 use super::shape::Visitor;
@@ -52,8 +53,9 @@ words! {
 pub struct OutboxOptions {
     /// The name of the outbox and of its database. Default `resubmit`.
     pub name: String,
-    /// Whose intents these are. Default `anonymous`.
-    pub owner: String,
+    /// The current owner, as [`Outbox::set_owner`](crate::Outbox::set_owner) would set it; `Some(None)`: nobody. Default:
+    /// whoever the database says is current, at first [`anonymous`](super::owner::ANONYMOUS).
+    pub owner: Option<Owner>,
     /// The schedule of submissions that bring none. Default [`Policy::patient`].
     pub policy: Policy,
     /// How the key goes into the request. Default: bare, in `Idempotency-Key`.
@@ -70,7 +72,7 @@ impl Default for OutboxOptions {
     fn default() -> Self {
         OutboxOptions {
             name: "resubmit".into(),
-            owner: "anonymous".into(),
+            owner: None,
             policy: Policy::patient(),
             key_place: KeyPlace::default(),
             persist_headers: Vec::new(),
@@ -105,7 +107,7 @@ impl OutboxOptions {
         let mut options = OutboxOptions::default();
         let mut storage = Storage::IndexedDb;
         fields.field("name", &mut options.name);
-        fields.field("owner", &mut options.owner);
+        options.owner = read_owner(&mut fields);
         if let Some(policy) = read_policy(&mut fields, &options.policy) {
             options.policy = policy;
         }
@@ -238,6 +240,16 @@ impl SubmitOptions {
             record.policy.on_maybe_delivered = on_maybe_delivered;
         }
     }
+}
+
+/// The owner that was named. `null` is nobody, and not the same as none named.
+fn read_owner<S: Source>(fields: &mut Fields<'_, S>) -> Option<Owner> {
+    if fields.is_null("owner") {
+        return Some(None);
+    }
+    let mut owner = None;
+    fields.field("owner", &mut owner);
+    owner.map(Some)
 }
 
 fn read_policy<S: Source>(fields: &mut Fields<'_, S>, default: &Policy) -> Option<Policy> {

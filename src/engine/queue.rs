@@ -1,4 +1,5 @@
-//! The state machine of one page's outbox.
+//! The state machine of one page's outbox: of one owner's intents, of which a page may have several, one at a time its
+//! turn.
 //!
 //! Four kinds of method, as in other sans-IO designs: *getters*; one *input*, [`Queue::handle`], that takes what
 //! happened; one *output*, [`Queue::poll_effect`], to be drained after every input; and [`Queue::next_deadline`], after
@@ -10,6 +11,7 @@ use super::gate::Gate;
 use super::key::Key;
 use super::lane::{self, Around, Vacated};
 use super::op::{Applied, Beside, Op};
+use super::owner::{Owner, ANONYMOUS};
 use super::record::{Reason, Record, State};
 use super::sign_in::{Credentials, Why};
 use super::table::Table;
@@ -76,6 +78,14 @@ pub enum Event {
     SignedIn,
     /// A transaction that somebody asked for.
     Asked(Ticket, Op),
+    /// Whose turn it is in this page.
+    Turn(Owner),
+    /// Everything of this owner is to be deleted, somebody asks.
+    Clear(Ticket),
+    /// The answer to [`Effect::Clear`]: the rows that somebody follows, as they were.
+    Cleared(Ticket, Vec<Rc<Record>>),
+    /// What [`Effect::Clear`] asked for failed, or was not answered in time.
+    NotCleared(Ticket),
 }
 
 /// What waits in the store.
@@ -88,6 +98,8 @@ pub struct Due {
     pub gates: Vec<Gate>,
     /// The origins at which the owner has to sign in.
     pub signed_out: Vec<String>,
+    /// The current owner. `None`: nobody ever said.
+    pub owner: Option<Owner>,
 }
 
 /// What is due in one line, and the two ends of what is not.
@@ -117,6 +129,11 @@ pub enum Effect {
     /// A person's retry needed a new key, the second, of an intent made at that moment: what this page holds goes with
     /// it, before anything else is done.
     Renew(Key, Key, Wall),
+    /// Delete every row and body of this owner; answer with [`Event::Cleared`] or [`Event::NotCleared`].
+    Clear(Ticket),
+    /// The store says that it is another owner's turn: change over, and say so with [`Event::Turn`]. Until then this queue
+    /// sends nothing.
+    ChangeOver,
     /// Abort the attempt of that fence.
     Abort(Key, u64),
     /// Tell who listens.
@@ -144,6 +161,8 @@ pub enum Report {
     Settled(Rc<Record>, Option<u64>),
     /// Its row is gone.
     Removed(Key),
+    /// Everything is gone.
+    Cleared,
 }
 
 /// What this page does with an intent.
@@ -158,6 +177,8 @@ struct Live {
     authorized: Option<u32>,
     /// When `authorize` failed for it.
     failed: Option<Clocks>,
+    /// Whether everything is being deleted: what becomes of it is no news.
+    doomed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -196,6 +217,10 @@ struct Attempt {
 /// The state machine of one page's outbox.
 #[derive(Debug)]
 pub struct Queue {
+    /// Whose intents these are.
+    owner: Owner,
+    /// Whether it is another's turn: nothing is sent, and nothing looked for.
+    away: bool,
     live: Table<Key, Live>,
     effects: VecDeque<Effect>,
     open: bool,
@@ -273,6 +298,8 @@ impl Queue {
     /// A page's queue. `offline`: what `navigator.onLine` denies at the start.
     pub fn new(offline: bool, supplies: Supplies) -> Self {
         Queue {
+            owner: Some(ANONYMOUS.to_owned()),
+            away: false,
             live: Table::default(),
             effects: VecDeque::new(),
             open: false,
@@ -292,6 +319,26 @@ impl Queue {
             supplies,
             unwritten: Vec::new(),
         }
+    }
+
+    /// Says whose it is, before anything is submitted. Default: [`ANONYMOUS`].
+    pub fn belong_to(&mut self, owner: Owner) {
+        self.owner = owner;
+    }
+
+    /// Whose it is.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// Whether it is another's turn.
+    pub fn is_away(&self) -> bool {
+        self.away
+    }
+
+    /// Whether it holds nothing that another page could not find in the store, and waits for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty() && self.unwritten.is_empty() && !self.querying
     }
 
     /// The next effect to run, in order. To be drained after every [`Queue::handle`].
@@ -349,6 +396,7 @@ impl Queue {
                 .filter(|other| coalesce_key.is_some() && other.coalesce_key == coalesce_key)
                 .cloned()
                 .collect(),
+            ..Beside::default()
         }
     }
 
@@ -369,6 +417,12 @@ impl Queue {
             Some(gate) if !gate.lets_pass(now) => due.max(gate.probe.at()),
             _ => due,
         }
+    }
+
+    /// Whether the application was asked for its credentials, and they are wanted still.
+    pub fn is_authorizing(&self, key: &Key) -> bool {
+        let live = self.live.get(key);
+        live.is_some_and(|live| matches!(live.phase, Phase::Authorizing(_)))
     }
 
     /// Whether it is not known yet if the intent is on the disk.
@@ -404,12 +458,12 @@ impl Queue {
                 within(attempt.timeout.saturating_sub(passed));
             }
         }
-        for live in self.own() {
+        for live in self.own().filter(|_| !self.away) {
             if let Some(due) = live.record.next_attempt_at {
                 within(self.until(self.opens(&live.record.origin, due, now.wall), now));
             }
         }
-        if let Some(due) = self.next_due {
+        if let Some(due) = self.next_due.filter(|_| !self.away) {
             within(self.until(due, now));
         }
         if !self.unwritten.is_empty() {
@@ -476,6 +530,10 @@ impl Queue {
                 self.look = true;
             }
             Event::Asked(ticket, op) => self.asked(ticket, op, env),
+            Event::Turn(current) => self.turn(&current, env),
+            Event::Clear(ticket) => self.clear(ticket),
+            Event::Cleared(ticket, rows) => self.cleared(ticket, rows, env),
+            Event::NotCleared(ticket) => self.not_cleared(ticket),
         }
         self.time_out(env, |attempt, now| {
             now.longest_since(attempt.since) >= attempt.timeout
@@ -500,6 +558,11 @@ impl Queue {
 
     fn submit(&mut self, mut record: Rc<Record>, durable: bool, env: &mut Env) {
         let key = record.key.clone();
+        if self.owner.is_none() {
+            let nobody = Error::new(Code::NoOwner, "nobody is signed in: whose would it be?");
+            let print = record.fingerprint.clone();
+            return self.report(Report::Rejected(key, print, nobody));
+        }
         if let Some(live) = self.live.get(&key) {
             let op = Op::Store(record.clone());
             let known = op.apply(Some(live.record.clone()), env);
@@ -530,6 +593,7 @@ impl Queue {
                 ours: true,
                 authorized,
                 failed: None,
+                doomed: false,
             },
         );
         if durable {
@@ -542,6 +606,9 @@ impl Queue {
 
     /// Why a new intent may not be sent at once.
     fn holds_new(&self, record: &Record, now: Wall) -> Option<Reason> {
+        if self.away {
+            return Some(Reason::NotSent);
+        }
         let busy = self.busy(&record.origin) > 0;
         let closed = self.gate(&record.origin).is_some_and(|gate| {
             !gate.lets_pass(now) && (busy || !gate.lets_new_pass(&record.policy, now))
@@ -583,8 +650,8 @@ impl Queue {
 
     // Attempts
 
-    /// Starts the attempt of a row that was just claimed, unless the claim took too long: then nothing is sent, and
-    /// what else may have happened to the row meanwhile is safe.
+    /// Starts the attempt of a row that was just claimed, unless the claim took too long, or it is another's turn by now:
+    /// then nothing is sent, and what else may have happened to the row meanwhile is safe.
     fn begin(&mut self, key: Key, asked: Clocks, env: &mut Env) {
         let offline = self.offline;
         let Some(live) = self.live.get_mut(&key) else {
@@ -604,7 +671,7 @@ impl Queue {
         live.ours = true;
         // (Another page's attempt may have been refused since this one was given its credentials.)
         let unfit = !is_authorized(&live.record, live.authorized);
-        if unfit || env.clocks().longest_since(asked) > GRACE {
+        if unfit || self.away || env.clocks().longest_since(asked) > GRACE {
             live.phase = Phase::Settling(fence);
             return self.transact(Op::Settle(key, fence, Rc::new(Answer::NotSent)), env);
         }
@@ -631,8 +698,10 @@ impl Queue {
         let phase = self.live.get(&key).map(|live| live.phase);
         let current = matches!(phase, Some(Phase::Sending(attempt)) if attempt.fence == fence);
         let Some(live) = self.live.get_mut(&key).filter(|_| current) else {
-            // Too late: it was given up, or timed out. A delivery is a fact all the same.
-            if matches!(*answer, Answer::Response(_)) && (phase.is_some() || self.open) {
+            // Too late: it was given up, or timed out. A delivery is a fact all the same, unless all is being deleted.
+            let doomed = self.live.get(&key).is_some_and(|live| live.doomed);
+            let known = !doomed && (phase.is_some() || self.open);
+            if matches!(*answer, Answer::Response(_)) && known {
                 self.transact(Op::Settle(key, fence, answer.into()), env);
             }
             return;
@@ -715,6 +784,10 @@ impl Queue {
     }
 
     fn asked(&mut self, ticket: Ticket, op: Op, env: &mut Env) {
+        if self.owner.is_none() {
+            let applied = op.apply(None, env);
+            return self.committed(ticket, op, applied, env);
+        }
         if self.is_unwritten(op.key()) {
             // What was told comes first.
             self.rewrite();
@@ -794,6 +867,9 @@ impl Queue {
         self.note_gate(&applied);
         self.note_sign_in(&applied);
         self.note_others(&applied);
+        if applied.owner.is_some() {
+            self.another_is_current(env);
+        }
         match &op {
             Op::Store(record) => self.store_committed(record, &applied, env),
             Op::Claim(key) => self.claim_committed(key, &applied, env),
@@ -1122,11 +1198,7 @@ impl Queue {
                 });
             }
             _ if ticket.is_multiple_of(2) => {
-                let error = Error::new(
-                    Code::StorageFailed,
-                    "the browser's storage failed or did not answer: it may be done yet",
-                );
-                self.emit(Effect::Reply(ticket, Err(error)));
+                self.emit(Effect::Reply(ticket, Err(unanswered())));
                 self.look |= self.open;
                 let live = self.live.get(&key);
                 let gives_up = matches!(op, Op::Cancel(_) | Op::Discard(_));
@@ -1170,9 +1242,107 @@ impl Queue {
         }
     }
 
+    // Owners
+
+    fn turn(&mut self, current: &Owner, env: &mut Env) {
+        self.away = *current != self.owner;
+        if self.away {
+            self.abandon(env);
+        } else {
+            self.signed_in();
+        }
+    }
+
+    /// The store says so.
+    fn another_is_current(&mut self, env: &mut Env) {
+        if !self.away {
+            self.away = true;
+            self.abandon(env);
+            self.emit(Effect::ChangeOver);
+        }
+    }
+
+    /// Ends the attempts that are on their way, and those that wait for credentials: they may be the next one's. What they
+    /// were for goes on when its owner returns.
+    fn abandon(&mut self, env: &mut Env) {
+        for live in self.live.values_mut() {
+            if let Phase::Authorizing(_) = live.phase {
+                live.phase = Phase::Idle;
+            }
+        }
+        for (key, fence) in self.abort_all(Phase::Settling) {
+            self.transact(Op::Settle(key, fence, Rc::new(Answer::Abandoned)), env);
+        }
+    }
+
+    /// Aborts the attempts that are on their way. `then`: the phase that each is in afterwards.
+    fn abort_all(&mut self, then: impl Fn(u64) -> Phase) -> Vec<(Key, u64)> {
+        let mut aborted = Vec::new();
+        for live in self.live.values_mut() {
+            if let Phase::Sending(Attempt { fence, .. }) = live.phase {
+                live.phase = then(fence);
+                aborted.push((live.record.key.clone(), fence));
+            }
+        }
+        for (key, fence) in &aborted {
+            self.emit(Effect::Abort(key.clone(), *fence));
+        }
+        aborted
+    }
+
+    fn clear(&mut self, ticket: Ticket) {
+        self.abort_all(|fence| Phase::Ending(Some(fence)));
+        for live in self.live.values_mut() {
+            live.doomed = true;
+            // A finished answer wins: its transaction is before this one.
+            if !matches!(live.phase, Phase::Settling(_) | Phase::Ending(_)) {
+                live.phase = Phase::Ending(None);
+            }
+        }
+        self.emit(Effect::Clear(ticket));
+    }
+
+    fn cleared(&mut self, ticket: Ticket, followed: Vec<Rc<Record>>, env: &mut Env) {
+        let doomed = self.live.values().filter(|live| live.doomed);
+        let mut gone: Vec<Rc<Record>> = doomed.map(|live| live.record.clone()).collect();
+        self.live.retain(|live| !live.doomed);
+        for record in followed {
+            if !self.live.contains_key(&record.key) && gone.iter().all(|row| row.key != record.key)
+            {
+                gone.push(record);
+            }
+        }
+        self.unwritten.clear();
+        for mut record in gone {
+            let key = record.key.clone();
+            if !record.state.is_settled() {
+                Rc::make_mut(&mut record).clear(env.wall);
+                self.report(Report::Settled(record, None));
+            }
+            self.report(Report::Removed(key));
+        }
+        self.report(Report::Cleared);
+        self.emit(Effect::Reply(ticket, Ok(Box::default())));
+    }
+
+    /// Nothing is known to be deleted: it goes on.
+    fn not_cleared(&mut self, ticket: Ticket) {
+        for live in self.live.values_mut().filter(|live| live.doomed) {
+            live.doomed = false;
+            if let Phase::Ending(_) = live.phase {
+                live.phase = Phase::Idle;
+            }
+        }
+        self.look = true;
+        self.emit(Effect::Reply(ticket, Err(unanswered())));
+    }
+
     // Due work
 
     fn reconnect(&mut self, env: &mut Env) {
+        if self.away {
+            return;
+        }
         let here: Vec<Key> = self.memory().map(|record| record.key.clone()).collect();
         for key in here {
             self.transact(Op::BringForward(key), env);
@@ -1184,7 +1354,7 @@ impl Queue {
 
     /// Takes what is due, wherever it lies, as far as there are slots.
     fn pump(&mut self, env: &mut Env) {
-        if self.leaving {
+        if self.leaving || self.away {
             return;
         }
         let due: Vec<Key> = self
@@ -1213,7 +1383,7 @@ impl Queue {
         let Some(live) = self.live.get(&key) else {
             return;
         };
-        if live.phase != Phase::Idle || self.leaving {
+        if live.phase != Phase::Idle || live.doomed || self.leaving || self.away {
             return;
         }
         if live.record.limit_met(env.wall).is_none() {
@@ -1360,6 +1530,9 @@ impl Queue {
         for origin in found.signed_out {
             self.origins.or_default(origin).signed_out = true;
         }
+        if found.owner.is_some_and(|current| current != self.owner) {
+            return self.another_is_current(env);
+        }
         for line in found.lines {
             for record in [&line.next, &line.last].into_iter().flatten() {
                 if record.is_from_the_future(env.wall) {
@@ -1401,6 +1574,7 @@ impl Queue {
                     phase: Phase::Idle,
                     ours: false,
                     failed: None,
+                    doomed: false,
                 };
                 self.live.insert(key.clone(), live);
             }
@@ -1417,6 +1591,13 @@ fn is_authorized(record: &Record, authorized: Option<u32>) -> bool {
     } else {
         record.left_out.is_empty() || authorized.is_some()
     }
+}
+
+fn unanswered() -> Error {
+    Error::new(
+        Code::StorageFailed,
+        "the browser's storage failed or did not answer: it may be done yet",
+    )
 }
 
 #[cfg(test)]

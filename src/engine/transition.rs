@@ -87,6 +87,15 @@ impl Record {
         waits
     }
 
+    /// Takes back the claim that it was to be stored with: nothing was sent.
+    pub(super) fn unclaim(&mut self) {
+        self.attempts = 0;
+        self.spent = 0;
+        self.maybe_delivered = false;
+        self.key_used_at = None;
+        self.lease = None;
+    }
+
     /// The limit that forbids another attempt at `now`, if one is met. The age of the key outranks every other.
     pub fn limit_met(&self, now: Wall) -> Option<Reason> {
         if self.maybe_delivered && self.key_expired(now) {
@@ -134,7 +143,7 @@ impl Record {
             return false;
         }
         self.lease = None;
-        if !matches!(verdict, Verdict::NotSent) {
+        if !matches!(verdict, Verdict::NotSent | Verdict::Abandoned) {
             self.evidence = Some(evidence(answer, now));
         }
         if put_back(answer, &verdict) {
@@ -183,6 +192,17 @@ impl Record {
                 self.refused_credentials = self.refused_credentials.saturating_add(1);
                 // At once with fresh credentials, if there are; else the sign-in gate holds it.
                 self.hold(Reason::Unauthorized, now);
+            }
+            Verdict::Abandoned => {
+                self.give_back();
+                match self.limit_met(now) {
+                    Some(limit) => self.park(limit, now),
+                    None => {
+                        self.state = State::Pending;
+                        self.reason = None;
+                        self.schedule(Deadline::after(now, 0));
+                    }
+                }
             }
             Verdict::NotSent => {
                 self.give_back();
@@ -337,8 +357,13 @@ impl Record {
         }
     }
 
+    /// Everything of its owner was deleted.
+    pub(crate) fn clear(&mut self, now: Wall) {
+        self.end(State::Cancelled, Reason::Cleared, now);
+    }
+
     /// Gives it up, whatever was answered.
-    pub(super) fn give_up(&mut self, now: Wall) {
+    pub(crate) fn give_up(&mut self, now: Wall) {
         self.cancel_for(Reason::Discarded, now);
     }
 

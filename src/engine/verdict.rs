@@ -21,6 +21,8 @@ pub enum Answer {
     Failure(Failure),
     /// The attempt was not made after all: nothing was sent.
     NotSent,
+    /// The page ended the attempt, because it is another owner's turn. What the server did is not known.
+    Abandoned,
 }
 
 /// The head of a response, and the excerpt of its body where one was read.
@@ -134,6 +136,8 @@ pub enum Verdict {
     Parked(Reason),
     /// Nothing was sent.
     NotSent,
+    /// The page ended the attempt itself: another may be made at once, this one is not spent.
+    Abandoned,
 }
 
 /// How often a 409 is answered by waiting for the first attempt's answer.
@@ -143,6 +147,7 @@ pub const MAX_CONFLICTS: u32 = 5;
 pub fn verdict(answer: &Answer, about: &About<'_>) -> Verdict {
     match answer {
         Answer::NotSent => Verdict::NotSent,
+        Answer::Abandoned => Verdict::Abandoned,
         Answer::Failure(failure) => failed(failure, about),
         Answer::Response(head) => match &head.ruling {
             Ruling::Verdict(verdict) => verdict.clone(),

@@ -5,8 +5,8 @@ mod view;
 use crate::engine::decode::Source;
 use crate::engine::shape::Value;
 use crate::engine::{Code, Error, Key, Op, OutboxOptions, Policy, SubmitOptions};
-use crate::web::{acknowledged, mint, promise, Js, Outbox, Reply, Request, RetryLoop};
-use crate::{Headers, Hooks, Notice, Observer};
+use crate::web::{acknowledged, mint, promise, Driver, Js, Outbox, Reply, Request, RetryLoop};
+use crate::{Headers, Hooks, Notice, Observer, Owner};
 use js_sys::futures::JsFuture;
 use js_sys::{Array, Function, Promise};
 use std::cell::{Cell, RefCell};
@@ -24,8 +24,8 @@ pub struct Core {
 
 #[wasm_bindgen]
 impl Core {
-    /// Opens an outbox. `hooks`: the functions among its options. `listener(type, key, intent, extra)` is called with everything that happens; with the intent
-    /// once [`Core::show`] was called.
+    /// Opens an outbox. `hooks`: the functions among its options. `listener(type, key, intent, extra, owner, current)` is
+    /// called with everything that happens; with the intent once [`Core::show`] was called.
     #[wasm_bindgen(constructor)]
     pub fn new(options: JsValue, hooks: JsValue, listener: Function) -> Result<Core, JsValue> {
         let options = OutboxOptions::read(&Js(options)).map_err(error)?;
@@ -33,7 +33,9 @@ impl Core {
         let hooks = read_hooks(&hooks, &views)?;
         let outbox = Outbox::open_with(options, hooks).map_err(error)?;
         let seen = views.clone();
-        let observer = outbox.observe(move |notice| tell(&listener, &seen, notice));
+        let observer = outbox.observe_all(Rc::new(move |notice: &Notice, driver: &Driver| {
+            tell(&listener, &seen, notice, driver);
+        }));
         Ok(Core {
             outbox,
             views,
@@ -53,7 +55,7 @@ impl Core {
     }
 
     /// Submits under a key that the face minted or the application brought. `what` has the `request`, and as `named` the
-    /// headers that the caller set. `joins` is called when the request was read, and says whether it is wanted still:
+    /// headers that the caller set. `joins(owner)` is called when the request was read, and says whether it is wanted still:
     /// from then on what is told of the key is told of this submission. Rejects with what is wrong with it; resolves
     /// with its outcome if it was given up before that.
     pub fn submit(
@@ -69,8 +71,8 @@ impl Core {
         let request = Request::read(&Js(what));
         let has_joined = Rc::new(Cell::new(false));
         let joined = has_joined.clone();
-        let submission = self.outbox.submit_as(key, request, options, move || {
-            let wanted = joins.call0(&JsValue::UNDEFINED);
+        let submission = self.outbox.submit_as(key, request, options, move |owner| {
+            let wanted = joins.call1(&JsValue::UNDEFINED, &whose(owner));
             joined.set(wanted.is_ok_and(|wanted| wanted.is_truthy()));
             joined.get()
         });
@@ -87,9 +89,12 @@ impl Core {
         }))
     }
 
-    /// Follows an intent that may be known to the store alone. Rejects if it is not known.
-    pub fn follow(&self, key: &str) -> Result<Promise, JsValue> {
-        let submission = self.outbox.submission(known(key)?);
+    /// Follows an intent that may be known to the store alone. `joins(owner)` is called when it is known whose. Rejects if
+    /// it is not known.
+    pub fn follow(&self, key: &str, joins: Function) -> Result<Promise, JsValue> {
+        let submission = self.outbox.follow(known(key)?, move |owner| {
+            let _ = joins.call1(&JsValue::UNDEFINED, &whose(owner));
+        });
         Ok(promise(async move {
             submission.stored().await.map_err(error)?;
             Ok(JsValue::UNDEFINED)
@@ -97,8 +102,8 @@ impl Core {
     }
 
     /// Gives an intent up; resolves with `{ cancelled, maybeDelivered }`.
-    pub fn cancel(&self, key: &str) -> Result<Promise, JsValue> {
-        Ok(self.ask(Op::Cancel(known(key)?), |done| {
+    pub fn cancel(&self, key: &str, owner: Option<String>) -> Result<Promise, JsValue> {
+        Ok(self.ask(owner, Op::Cancel(known(key)?), |done| {
             done.map(|applied| cancelled(applied.cancelled()))
         }))
     }
@@ -110,7 +115,7 @@ impl Core {
             new_key: mint().map_err(error)?,
             may_repeat,
         };
-        Ok(self.ask(op, |done| {
+        Ok(self.ask(None, op, |done| {
             done.map(|applied| {
                 let key = applied.record.map(|record| text(record.key.as_str()));
                 key.unwrap_or(JsValue::UNDEFINED)
@@ -132,13 +137,31 @@ impl Core {
     /// Deletes an intent.
     pub fn discard(&self, key: &str) -> Result<Promise, JsValue> {
         let op = Op::Discard(known(key)?);
-        Ok(self.ask(op, |done| done.map(|_| JsValue::UNDEFINED)))
+        Ok(self.ask(None, op, |done| done.map(|_| JsValue::UNDEFINED)))
     }
 
     /// Deletes what is kept of an intent that has ended.
-    pub fn acknowledge(&self, key: &str) -> Result<Promise, JsValue> {
+    pub fn acknowledge(&self, key: &str, owner: Option<String>) -> Result<Promise, JsValue> {
         let op = Op::Forget(known(key)?);
-        Ok(self.ask(op, |done| acknowledged(done).map(|()| JsValue::UNDEFINED)))
+        Ok(self.ask(owner, op, |done| {
+            acknowledged(done).map(|()| JsValue::UNDEFINED)
+        }))
+    }
+
+    /// Makes an owner the current one; none: nobody.
+    #[wasm_bindgen(js_name = setOwner)]
+    pub fn set_owner(&self, owner: Option<String>) -> Promise {
+        let heard = self.outbox.set_owner(owner);
+        promise(async move { heard.await.map(|()| JsValue::UNDEFINED).map_err(error) })
+    }
+
+    /// Deletes everything of an owner.
+    pub fn clear(&self, owner: String) -> Promise {
+        let outbox = self.outbox.clone();
+        promise(async move {
+            let cleared = outbox.clear(&owner).await;
+            cleared.map(|()| JsValue::UNDEFINED).map_err(error)
+        })
     }
 
     /// Says that the person may have signed in.
@@ -164,10 +187,15 @@ impl Core {
 }
 
 impl Core {
-    /// Has the outbox do something; resolves with what its end is to JavaScript.
-    fn ask(&self, op: Op, end: fn(Reply) -> Result<JsValue, Error>) -> Promise {
+    /// Has the outbox do something, for the current owner or the one named; resolves with what its end is to JavaScript.
+    fn ask(
+        &self,
+        owner: Option<String>,
+        op: Op,
+        end: fn(Reply) -> Result<JsValue, Error>,
+    ) -> Promise {
         let outbox = self.outbox.clone();
-        promise(async move { end(outbox.ask(op).await).map_err(error) })
+        promise(async move { end(outbox.ask(owner, op).await).map_err(error) })
     }
 }
 
@@ -221,12 +249,26 @@ fn known(key: &str) -> Result<Key, JsValue> {
     })
 }
 
-fn tell(listener: &Function, views: &RefCell<Views>, notice: &Notice) {
+/// An owner as JavaScript has it.
+fn whose(owner: &Owner) -> JsValue {
+    owner.as_deref().map_or(JsValue::NULL, text)
+}
+
+fn tell(listener: &Function, views: &RefCell<Views>, notice: &Notice, driver: &Driver) {
+    let owner = driver.owner.get().flatten();
+    let current = JsValue::from(driver.is_current());
+    let call = |name: &str, key: Option<&Key>, intent: JsValue, extra: JsValue| {
+        let key = key.map_or(JsValue::NULL, |key| text(key.as_str()));
+        let (name, owner) = (text(name), whose(&owner));
+        // The face catches what its own listeners throw.
+        let this = JsValue::UNDEFINED;
+        let _ = listener.call6(&this, &name, &key, &intent, &extra, &owner, &current);
+    };
     let (name, key, intent, extra) = match notice {
         Notice::Stored(key, intent, is_stored) => ("stored", key, intent, stored(*is_stored)),
         Notice::Known(key, intent, is_stored, ended) => {
             let view = views.borrow_mut().shown(intent);
-            call(listener, "known", Some(key), view, stored(*is_stored));
+            call("known", Some(key), view, stored(*is_stored));
             match ended {
                 Some(ended) => ("ended", key, intent, outcome(ended)),
                 None => return,
@@ -235,19 +277,16 @@ fn tell(listener: &Function, views: &RefCell<Views>, notice: &Notice) {
         Notice::Attempted(key, intent) => ("attempted", key, intent, JsValue::UNDEFINED),
         Notice::Waiting(key, intent) => ("waiting", key, intent, JsValue::UNDEFINED),
         Notice::Settled(key, intent, ended) => ("settled", key, intent, outcome(ended)),
-        Notice::Listed => return call(listener, "listed", None, JsValue::NULL, JsValue::UNDEFINED),
+        Notice::Listed => return call("listed", None, JsValue::NULL, JsValue::UNDEFINED),
+        Notice::OwnerChanged(owner) => {
+            return call("ownerchange", None, JsValue::NULL, whose(owner));
+        }
         Notice::Degraded(reason) => {
-            return call(listener, "degraded", None, JsValue::NULL, text(reason));
+            return call("degraded", None, JsValue::NULL, text(reason));
         }
     };
     let intent = views.borrow_mut().shown(intent);
-    call(listener, name, Some(key), intent, extra);
-}
-
-fn call(listener: &Function, name: &str, key: Option<&Key>, intent: JsValue, extra: JsValue) {
-    let key = key.map_or(JsValue::NULL, |key| text(key.as_str()));
-    // The face catches what its own listeners throw.
-    let _ = listener.call4(&JsValue::UNDEFINED, &text(name), &key, &intent, &extra);
+    call(name, Some(key), intent, extra);
 }
 
 /// The loop without the storage.

@@ -10,16 +10,18 @@ use super::listen::Listener;
 use super::listing::Listing;
 use super::lock::lock;
 use super::outbox::{mint, Notice, Stored};
+use super::owners::Owners;
 use super::request::{freeze, thaw, Frozen, Request};
 use super::source::get;
 use super::store::{StorageError, Store};
 use super::task::spawn;
+use crate::engine::owner::ANONYMOUS;
 use crate::engine::queue::{Due, Ticket};
 use crate::engine::table::Table;
 use crate::engine::text::cut;
 use crate::engine::{
     Applied, Beside, Code, Credentials, Effect, Error, Event, Intent, Key, Op, OutboxOptions,
-    Queue, Record, Report, State, SubmitOptions, Wall, Why,
+    Owner, Queue, Record, Report, State, SubmitOptions, Wall, Why,
 };
 use crate::hooks::Hooks;
 use crate::outcome::Outcome;
@@ -31,7 +33,7 @@ use std::rc::{Rc, Weak};
 use web_sys::{AbortController, Response};
 
 /// How long a storage operation may take, in milliseconds, before the page goes on without it.
-const STORAGE_MS: u32 = 10_000;
+pub const STORAGE_MS: u32 = 10_000;
 
 /// How long `authorize` may take, in milliseconds.
 const AUTHORIZE_MS: u32 = 30_000;
@@ -104,13 +106,19 @@ impl Patience {
 
 /// What a transaction that somebody asked for came to.
 pub type Reply = Result<Box<Applied>, Error>;
-/// What is called with everything that happens.
-pub type Observe = dyn Fn(&Notice);
+/// What is called with everything that happens, and with the driver that it happens to.
+pub type Observe = dyn Fn(&Notice, &Driver);
+/// Who is called with everything that happens, for as long as somebody holds the observer.
+pub type Observers = Rc<RefCell<Vec<Weak<Observe>>>>;
 
-/// The engine of a page, and what it acts on.
+/// The engine of one owner in a page, and what it acts on.
 pub struct Driver {
     pub options: OutboxOptions,
     hooks: Hooks,
+    /// Whose it is, once that is known.
+    pub owner: Latch<Owner>,
+    /// Those of the page, where there may be several.
+    owners: Weak<Owners>,
     /// The application's `send`, in place of `fetch`.
     send: Option<Function>,
     store: Option<Rc<Store>>,
@@ -127,7 +135,7 @@ pub struct Driver {
     tickets: Cell<Ticket>,
     replies: RefCell<Table<Ticket, Latch<Reply>>>,
     watches: RefCell<Table<Key, Vec<Watch>>>,
-    observers: RefCell<Vec<Weak<Observe>>>,
+    observers: Observers,
     listing: RefCell<Option<Listing>>,
     blocked: RefCell<Vec<String>>,
     trouble: Cell<Option<StorageError>>,
@@ -150,13 +158,74 @@ fn unanswered() -> Error {
 }
 
 impl Driver {
-    /// A page's driver. Without `options.durable` it has no storage.
-    pub fn start(options: OutboxOptions, hooks: Hooks, send: Option<Function>) -> Rc<Self> {
-        let store = options
-            .durable
-            .then(|| Store::new(&options.name, &options.owner));
+    /// A page's first driver. Without `options.durable` it has no storage.
+    pub fn start(
+        options: OutboxOptions,
+        hooks: Hooks,
+        send: Option<Function>,
+        owners: Weak<Owners>,
+    ) -> Rc<Self> {
+        let store = options.durable.then(|| Store::new(&options.name));
+        let driver = Driver::new(
+            options,
+            hooks,
+            send,
+            store,
+            owners,
+            Rc::default(),
+            Latch::new(),
+        );
+        match (driver.options.owner.clone(), &driver.store) {
+            (Some(owner), _) => driver.belong_to(owner),
+            (None, None) => driver.belong_to(Some(ANONYMOUS.to_owned())),
+            // The store says.
+            (None, Some(_)) => {}
+        }
+        match driver.store.clone() {
+            Some(store) => driver.open(store),
+            None => {
+                driver.ready.set(Stored::NotDurable("asked"));
+            }
+        }
+        driver
+    }
+
+    /// Another owner's driver in the same page.
+    pub fn beside(&self, owner: Owner) -> Rc<Self> {
+        let driver = Driver::new(
+            self.options.clone(),
+            self.hooks.clone(),
+            None,
+            self.store.as_ref().map(|store| store.part()),
+            self.owners.clone(),
+            self.observers.clone(),
+            self.ready.clone(),
+        );
+        driver.trouble.set(self.trouble.get());
+        driver.belong_to(owner);
+        if let Some(store) = driver.store.clone() {
+            let driver = driver.clone();
+            spawn(async move {
+                let _ = store.opened().await;
+                driver.input(Event::Opened);
+            });
+        }
+        driver
+    }
+
+    fn new(
+        options: OutboxOptions,
+        hooks: Hooks,
+        send: Option<Function>,
+        store: Option<Rc<Store>>,
+        owners: Weak<Owners>,
+        observers: Observers,
+        ready: Latch<Stored>,
+    ) -> Rc<Self> {
         let driver = Rc::new(Driver {
             options,
+            owner: Latch::new(),
+            owners,
             send,
             store,
             queue: RefCell::new(Queue::new(offline(), hooks.supplies())),
@@ -172,21 +241,40 @@ impl Driver {
             tickets: Cell::new(0),
             replies: RefCell::default(),
             watches: RefCell::default(),
-            observers: RefCell::default(),
+            observers,
             listing: RefCell::default(),
             blocked: RefCell::default(),
             trouble: Cell::new(None),
             closed: Cell::new(false),
-            ready: Latch::new(),
+            ready,
         });
         driver.listen();
-        match driver.store.clone() {
-            Some(store) => driver.open(store),
-            None => {
-                driver.ready.set(Stored::NotDurable("asked"));
-            }
-        }
         driver
+    }
+
+    /// Says whose it is.
+    fn belong_to(&self, owner: Owner) {
+        if self.owner.get().is_none() {
+            self.queue.borrow_mut().belong_to(owner.clone());
+            if let Some(store) = &self.store {
+                store.belong_to(owner.clone());
+            }
+            self.owner.set(owner);
+        }
+    }
+
+    /// Whether it is this owner's turn.
+    pub fn is_current(&self) -> bool {
+        !self.queue.borrow().is_away()
+    }
+
+    /// Whether nothing would be lost without it: nobody follows what it does, and the store has what it holds.
+    pub fn is_idle(&self) -> bool {
+        self.queue.borrow().is_empty()
+            && self.attempts.borrow().is_empty()
+            && self.freezing.borrow().is_empty()
+            && self.replies.borrow().is_empty()
+            && self.watches.borrow().is_empty()
     }
 
     fn open(self: &Rc<Self>, store: Rc<Store>) {
@@ -199,9 +287,14 @@ impl Driver {
                     driver.in_trouble(StorageError::Silent);
                 })
             };
-            store.open().await;
+            let current = store.open(driver.options.owner.clone()).await;
             drop(patience);
-            match store.opened().await {
+            let opened = store.opened().await;
+            driver.belong_to(current.unwrap_or_else(|| Some(ANONYMOUS.to_owned())));
+            if let Some(owners) = driver.owners.upgrade() {
+                owners.opened(&driver);
+            }
+            match opened {
                 Ok(()) => {
                     driver.trouble.set(None);
                     driver.ready.set(Stored::Durable);
@@ -259,8 +352,16 @@ impl Driver {
         *self.listeners.borrow_mut() = listeners;
     }
 
-    /// Ends this page's part. What is stored goes on in another page.
+    /// Ends its part, and lets go of the database. What is stored goes on in another page.
     pub fn close(&self) {
+        self.retire();
+        if let Some(store) = &self.store {
+            store.close();
+        }
+    }
+
+    /// Ends its part; another owner's goes on.
+    pub fn retire(&self) {
         if self.closed.replace(true) {
             return;
         }
@@ -269,9 +370,6 @@ impl Driver {
         self.effects.borrow_mut().clear();
         for (_, controller) in std::mem::take(&mut *self.attempts.borrow_mut()).values() {
             controller.abort();
-        }
-        if let Some(store) = &self.store {
-            store.close();
         }
         let closed = Error::new(Code::Closed, "the outbox was closed");
         for (_, watch) in self.freezing.take() {
@@ -287,6 +385,7 @@ impl Driver {
             reply.set(Err(closed.clone()));
         }
         self.ready.set(Stored::NotDurable("asked"));
+        self.owner.set(None);
     }
 
     // Inputs
@@ -345,7 +444,7 @@ impl Driver {
         key: Key,
         request: Request,
         options: SubmitOptions,
-        joins: impl FnOnce() -> bool + 'static,
+        joins: impl FnOnce(&Owner) -> bool + 'static,
     ) -> Watch {
         let watch = Watch::new();
         if self.closed.get() {
@@ -359,16 +458,17 @@ impl Driver {
         let driver = self.clone();
         spawn(async move {
             let frozen = freeze(request, &driver.options).await;
+            let owner = driver.owner.wait().await;
             if !driver.thawed(&submitted) {
                 return;
             }
             match frozen {
-                Ok(_) if !joins() => {
+                Ok(_) if !joins(&owner) => {
                     submitted.reject(&Error::new(Code::Detached, "it was given up"));
                 }
                 Ok(frozen) => {
                     driver.join(&key, submitted.clone());
-                    driver.accept(key, frozen, options, &submitted);
+                    driver.accept(owner, key, frozen, options, &submitted);
                 }
                 Err(error) => submitted.reject(&error),
             }
@@ -376,14 +476,21 @@ impl Driver {
         watch
     }
 
-    fn accept(self: &Rc<Self>, key: Key, frozen: Frozen, options: SubmitOptions, watch: &Watch) {
+    fn accept(
+        self: &Rc<Self>,
+        owner: Owner,
+        key: Key,
+        frozen: Frozen,
+        options: SubmitOptions,
+        watch: &Watch,
+    ) {
         let Frozen {
             head,
             left_out,
             body,
         } = frozen;
         let mut record = Record::new(
-            &self.options.owner,
+            &owner.unwrap_or_default(),
             key.clone(),
             head,
             self.options.policy.clone(),
@@ -439,7 +546,7 @@ impl Driver {
     pub fn submit_own(self: &Rc<Self>, key: Key) -> Watch {
         let watch = self.watch(&key);
         let record = Record::new(
-            &self.options.owner,
+            ANONYMOUS,
             key,
             Default::default(),
             self.options.policy.clone(),
@@ -493,12 +600,13 @@ impl Driver {
             .push(watch);
     }
 
-    /// Follows an intent that may be known to the store alone.
-    pub fn watch_known(self: &Rc<Self>, key: Key) -> Watch {
+    /// Follows an intent that may be known to the store alone. `joins` is called when it is known whose.
+    pub fn watch_known(self: &Rc<Self>, key: Key, joins: impl FnOnce(&Owner) + 'static) -> Watch {
         let watch = self.watch(&key);
         let asked = watch.clone();
         let driver = self.clone();
         spawn(async move {
+            joins(&driver.owner.wait().await);
             let here = driver.queue.borrow().record(&key).cloned();
             let record = match (here, &driver.store) {
                 (None, Some(store)) => {
@@ -564,23 +672,46 @@ impl Driver {
         if self.closed.get() {
             return Err(Error::new(Code::Closed, "the outbox was closed"));
         }
+        self.owner.wait().await;
         // What is still being read was never stored; what was stored under the key before is ended all the same.
         let gives_up = matches!(op, Op::Cancel(_) | Op::Discard(_));
-        let never = (gives_up && self.is_freezing(op.key())).then(|| self.never_was(op.key()));
-        let ticket = self.tickets.get() + 2;
-        self.tickets.set(ticket);
-        let reply = Latch::new();
-        self.replies.borrow_mut().insert(ticket, reply.clone());
-        self.input(Event::Asked(ticket, op));
-        match (reply.wait().await, never) {
+        let never = (gives_up && self.is_freezing(op.key()))
+            .then(|| self.never_was(op.key(), Record::give_up));
+        match (self.call(|ticket| Event::Asked(ticket, op)).await, never) {
             (Err(error), Some(never)) if error.code() == Code::UnknownKey => Ok(never),
             (reply, _) => reply,
         }
     }
 
+    /// Has the queue do what somebody asked for.
+    async fn call(self: &Rc<Self>, event: impl FnOnce(Ticket) -> Event) -> Reply {
+        let ticket = self.tickets.get() + 2;
+        self.tickets.set(ticket);
+        let reply = Latch::new();
+        self.replies.borrow_mut().insert(ticket, reply.clone());
+        self.input(event(ticket));
+        reply.wait().await
+    }
+
+    /// Deletes everything of this owner, also what is still being read.
+    pub async fn clear(self: &Rc<Self>) -> Result<(), Error> {
+        self.owner.wait().await;
+        let freezing: Vec<Key> = self
+            .freezing
+            .borrow()
+            .iter()
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in freezing {
+            self.never_was(&key, Record::clear);
+        }
+        self.call(Event::Clear).await.map(|_| ())
+    }
+
     /// A person's fresh intent for everything that is parked, except what may then be done twice: as the store has it,
     /// oldest first. Returns the keys.
     pub async fn retry_all(self: &Rc<Self>) -> Result<Vec<Key>, Error> {
+        self.owner.wait().await;
         let mut parked = Vec::new();
         let mut note = |record: &Rc<Record>| {
             if record.state == State::Parked {
@@ -625,10 +756,10 @@ impl Driver {
     }
 
     /// Ends the submissions of a key whose request is still being read: nothing of them was stored or sent.
-    fn never_was(&self, key: &Key) -> Box<Applied> {
+    fn never_was(&self, key: &Key, end: fn(&mut Record, Wall)) -> Box<Applied> {
         let policy = self.options.policy.clone();
         let mut record = Record::new("", key.clone(), Default::default(), policy, 0);
-        record.cancel(0);
+        end(&mut record, 0);
         let outcome = Outcome::of(&record, None);
         self.freezing.borrow_mut().retain(|(known, watch)| {
             if let (true, Some(outcome)) = (known == key, &outcome) {
@@ -656,6 +787,12 @@ impl Driver {
             Effect::Send(record) => self.send(record),
             Effect::Renew(old, new, made) => self.renew(&old, new, made),
             Effect::Abort(key, fence) => self.abort(&key, fence),
+            Effect::Clear(ticket) => self.delete_all(ticket),
+            Effect::ChangeOver => {
+                if let Some(owners) = self.owners.upgrade() {
+                    owners.look_again();
+                }
+            }
             Effect::Report(report) => self.report(report),
             Effect::Reply(ticket, reply) => {
                 if let Some(latch) = self.replies.borrow_mut().remove(&ticket) {
@@ -719,6 +856,55 @@ impl Driver {
                 }
             }
         });
+    }
+
+    fn delete_all(self: &Rc<Self>, ticket: Ticket) {
+        let Some(store) = self.store.clone() else {
+            return self.input(Event::Cleared(ticket, Vec::new()));
+        };
+        let watches = self.watches.borrow();
+        let followed = watches.iter().map(|(key, _)| key.clone()).collect();
+        drop(watches);
+        let driver = self.clone();
+        spawn(async move {
+            let patience = {
+                let driver = driver.clone();
+                Patience::new(Box::new(move || driver.input(Event::NotCleared(ticket))))
+            };
+            let cleared = store.clear(followed).await;
+            if patience.in_time() {
+                driver.input(match cleared {
+                    Ok(rows) => Event::Cleared(ticket, rows),
+                    Err(_) => Event::NotCleared(ticket),
+                });
+            }
+        });
+    }
+
+    /// Tells the store who the current owner is.
+    pub async fn write_owner(&self, owner: &Owner) -> Result<(), Error> {
+        let Some(store) = self.store.clone() else {
+            return Ok(());
+        };
+        let written = Latch::new();
+        let (done, late, owner) = (written.clone(), written.clone(), owner.clone());
+        let _patience = Patience::new(Box::new(move || {
+            late.set(Err(unanswered()));
+        }));
+        // (In a future of its own: what is dropped in flight is aborted.)
+        spawn(async move {
+            let result = store.set_owner(&owner).await;
+            done.set(result.map_err(|_| unanswered()));
+        });
+        written.wait().await
+    }
+
+    /// Who the store says is current.
+    pub async fn current_owner(&self) -> Result<Option<Owner>, Error> {
+        match &self.store {
+            Some(store) => store.current_owner().await.map_err(|_| unanswered()),
+            None => Ok(None),
+        }
     }
 
     /// Holds the body of a row that was claimed.
@@ -801,6 +987,9 @@ impl Driver {
                 ask(intent, why).await
             })
             .await;
+            if !driver.queue.borrow().is_authorizing(&record.key) {
+                return;
+            }
             let credentials = match answer {
                 Some(Ok(Some(headers))) => driver.supply(&record, headers),
                 Some(Ok(None)) => Credentials::NotNow,
@@ -983,6 +1172,12 @@ impl Driver {
                     self.notify(&Notice::Listed);
                 }
             }
+            Report::Cleared => {
+                // It is read anew: what was submitted since is to stay.
+                if self.listing.take().is_some() {
+                    self.notify(&Notice::Listed);
+                }
+            }
         }
     }
 
@@ -1019,11 +1214,11 @@ impl Driver {
         self.observers.borrow_mut().push(Rc::downgrade(observer));
     }
 
-    fn notify(&self, notice: &Notice) {
+    pub fn notify(&self, notice: &Notice) {
         let observers = self.observers.borrow().clone();
         for observer in &observers {
             match observer.upgrade() {
-                Some(observer) => observer(notice),
+                Some(observer) => observer(notice, self),
                 None => self
                     .observers
                     .borrow_mut()
@@ -1067,6 +1262,7 @@ impl Driver {
         if let Some(store) = self.store.clone() {
             let driver = self.clone();
             spawn(async move {
+                driver.owner.wait().await;
                 let mut before = None;
                 while let Ok((records, next)) = store.page(before).await {
                     let changed = records

@@ -42,6 +42,11 @@ impl<T: Clone> Latch<T> {
         true
     }
 
+    /// The value, if it is set.
+    pub fn get(&self) -> Option<T> {
+        self.0.borrow().value.clone()
+    }
+
     /// The value, once it is set.
     pub fn wait(&self) -> impl Future<Output = T> {
         let state = self.0.clone();

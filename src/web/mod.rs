@@ -8,6 +8,7 @@ mod listen;
 mod listing;
 mod lock;
 mod outbox;
+mod owners;
 mod request;
 mod retry;
 mod source;
@@ -19,7 +20,7 @@ pub use request::Request;
 pub use retry::submit_with_retry;
 #[cfg(feature = "js")]
 pub(crate) use {
-    driver::Reply,
+    driver::{Driver, Reply},
     global::json_parse,
     outbox::{acknowledged, mint},
     retry::RetryLoop,

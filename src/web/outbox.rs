@@ -1,14 +1,16 @@
 //! The outbox as a Rust front end uses it.
 
 use super::driver::{Driver, Observe, Reply, Watch};
+use super::owners::Owners;
 use super::request::Request;
 use super::task::spawn;
-use crate::engine::{Code, Error, Event, Intent, Key, Op, OutboxOptions, SubmitOptions};
+use crate::engine::{Code, Error, Event, Intent, Key, Op, OutboxOptions, Owner, SubmitOptions};
 use crate::hooks::Hooks;
 use crate::outcome::Outcome;
 use futures_core::Stream;
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -30,7 +32,7 @@ debug_by_name!(Outbox Submission Observer Intents);
 
 /// An outbox: hands over submissions, and resumes those of earlier pages. A handle; clones are the same outbox.
 #[derive(Clone)]
-pub struct Outbox(Rc<Driver>);
+pub struct Outbox(Rc<Owners>);
 
 impl Outbox {
     /// Opens an outbox, at once; what is submitted before its storage is open waits for it.
@@ -46,12 +48,13 @@ impl Outbox {
     /// # Errors
     /// As [`Outbox::open`].
     pub fn open_with(options: OutboxOptions, hooks: Hooks) -> Result<Self, Error> {
-        Ok(Outbox(Driver::start(options, hooks, None)))
+        Ok(Outbox(Owners::start(options, hooks)))
     }
 
     /// Whether there is storage, once that is known.
     pub async fn ready(&self) -> Stored {
-        self.0.ready.wait().await
+        let ready = self.0.current().ready.clone();
+        ready.wait().await
     }
 
     /// Submits a request.
@@ -64,25 +67,27 @@ impl Outbox {
             Some(key) => key.clone(),
             None => mint()?,
         };
-        Ok(self.submit_as(key, request, options, || true))
+        Ok(self.submit_as(key, request, options, |_| true))
     }
 
     /// Submits under a key that was minted already. `joins` is called when the request was read, and says whether it
-    /// is wanted still.
+    /// is wanted still; it is told whose it is.
     pub(crate) fn submit_as(
         &self,
         key: Key,
         request: Request,
         options: SubmitOptions,
-        joins: impl FnOnce() -> bool + 'static,
+        joins: impl FnOnce(&Owner) -> bool + 'static,
     ) -> Submission {
-        let watch = self.0.submit(key.clone(), request, options, joins);
-        self.submission_of(key, watch)
+        let driver = self.0.current();
+        let watch = driver.submit(key.clone(), request, options, joins);
+        self.submission_of(driver, key, watch)
     }
 
-    fn submission_of(&self, key: Key, watch: Watch) -> Submission {
+    fn submission_of(&self, driver: Rc<Driver>, key: Key, watch: Watch) -> Submission {
         Submission {
-            driver: self.0.clone(),
+            _owners: self.0.clone(),
+            driver,
             key,
             watch,
         }
@@ -90,8 +95,14 @@ impl Outbox {
 
     /// Follows an intent of this outbox, whichever page submitted it.
     pub fn submission(&self, key: Key) -> Submission {
-        let watch = self.0.watch_known(key.clone());
-        self.submission_of(key, watch)
+        self.follow(key, |_| {})
+    }
+
+    /// Follows an intent of this outbox. `joins` is called when it is known whose.
+    pub(crate) fn follow(&self, key: Key, joins: impl FnOnce(&Owner) + 'static) -> Submission {
+        let driver = self.0.current();
+        let watch = driver.watch_known(key.clone(), joins);
+        self.submission_of(driver, key, watch)
     }
 
     /// A person's fresh intent: at once, but never before the time that the server named, and with a full new budget.
@@ -101,8 +112,8 @@ impl Outbox {
     /// `unknown-key`; `bad-state` if it is delivered, cancelled or being sent; `needs-may-repeat` if it may be done twice
     /// and `may_repeat` does not allow that; `storage-failed`.
     pub async fn retry(&self, key: Key, may_repeat: bool) -> Result<Submission, Error> {
-        let applied = self
-            .0
+        let driver = self.0.current();
+        let applied = driver
             .ask(Op::Retry {
                 key: key.clone(),
                 new_key: mint()?,
@@ -110,9 +121,9 @@ impl Outbox {
             })
             .await?;
         let key = applied.record.map_or(key, |record| record.key.clone());
-        let watch = self.0.watch(&key);
-        watch.stored.set(Ok(self.0.stored(&key)));
-        Ok(self.submission_of(key, watch))
+        let watch = driver.watch(&key);
+        watch.stored.set(Ok(driver.stored(&key)));
+        Ok(self.submission_of(driver, key, watch))
     }
 
     /// A person's fresh intent for everything that is parked, oldest first, except what may then be done twice: that is
@@ -121,18 +132,19 @@ impl Outbox {
     /// # Errors
     /// `storage-failed`: some may have been retried.
     pub async fn retry_all(&self) -> Result<Vec<Submission>, Error> {
-        let keys = self.0.retry_all().await?;
+        let driver = self.0.current();
+        let keys = driver.retry_all().await?;
         let follow = |key| {
-            let watch = self.0.watch(&key);
-            watch.stored.set(Ok(self.0.stored(&key)));
-            self.submission_of(key, watch)
+            let watch = driver.watch(&key);
+            watch.stored.set(Ok(driver.stored(&key)));
+            self.submission_of(driver.clone(), key, watch)
         };
         Ok(keys.into_iter().map(follow).collect())
     }
 
     /// Says that the person may have signed in: what waits for that is tried.
     pub fn resume(&self) {
-        self.0.input(Event::SignedIn);
+        self.0.current().input(Event::SignedIn);
     }
 
     /// Deletes an intent, whatever its state.
@@ -140,7 +152,7 @@ impl Outbox {
     /// # Errors
     /// `unknown-key`, `storage-failed`.
     pub async fn discard(&self, key: Key) -> Result<(), Error> {
-        self.0.ask(Op::Discard(key)).await.map(|_| ())
+        self.0.current().ask(Op::Discard(key)).await.map(|_| ())
     }
 
     /// Says that a person has seen how it ended: what is kept of it goes.
@@ -148,24 +160,53 @@ impl Outbox {
     /// # Errors
     /// `storage-failed`. An unknown key is no error: it was acknowledged before.
     pub async fn acknowledge(&self, key: Key) -> Result<(), Error> {
-        acknowledged(self.0.ask(Op::Forget(key)).await)
+        acknowledged(self.0.current().ask(Op::Forget(key)).await)
     }
 
-    /// Runs a transaction.
+    /// Makes an owner the current one (`None`: nobody), in this page at once, in others as soon as they look. The former
+    /// owner's attempts are aborted; what they were for stays, and goes on when that owner returns. Call it with `None`
+    /// before a request that signs somebody in or out, and await it.
+    ///
+    /// # Errors
+    /// `storage-failed`: this page goes by it and tells the storage again, other pages have yet to hear.
+    pub fn set_owner(&self, owner: Owner) -> impl Future<Output = Result<(), Error>> {
+        self.0.set_owner(owner).wait()
+    }
+
+    /// Deletes everything of an owner, whoever is current. What this page follows of it ends as cancelled.
+    ///
+    /// # Errors
+    /// `storage-failed`: it may be done yet.
+    pub async fn clear(&self, owner: &str) -> Result<(), Error> {
+        self.0.clear(Some(owner.to_owned())).await
+    }
+
+    /// Runs a transaction for the current owner, or for the one that is named.
     #[cfg(feature = "js")]
-    pub(crate) async fn ask(&self, op: Op) -> Reply {
-        self.0.ask(op).await
+    pub(crate) async fn ask(&self, owner: Option<String>, op: Op) -> Reply {
+        let driver = match owner {
+            Some(_) => self.0.driver_of(&owner),
+            None => self.0.current(),
+        };
+        driver.ask(op).await
+    }
+
+    /// Calls back with everything that happens, to whomever.
+    #[cfg(feature = "js")]
+    pub(crate) fn observe_all(&self, observer: Rc<Observe>) -> Observer {
+        self.0.current().observe(&observer);
+        Observer(observer)
     }
 
     /// This owner's intents, newest first, as far as they were read; the first call begins to read them, and
     /// [`Notice::Listed`] says when there is more to see. An entry is the same `Rc` while nothing about it changed.
     pub fn current_intents(&self) -> Vec<Rc<Intent>> {
-        self.0.intents()
+        self.0.current().intents()
     }
 
     /// How many stored rows this build cannot read; they are left alone.
     pub fn unreadable(&self) -> u32 {
-        self.0.unreadable()
+        self.0.current().unreadable()
     }
 
     /// This owner's intents, newest first: now, and again whenever something about them changed.
@@ -176,7 +217,7 @@ impl Outbox {
         });
         let changes = state.clone();
         let observer = self.observe(move |notice| {
-            if let Notice::Listed = notice {
+            if let Notice::Listed | Notice::OwnerChanged(_) = notice {
                 changes.changed.set(true);
                 if let Some(waker) = changes.waker.take() {
                     waker.wake();
@@ -190,16 +231,20 @@ impl Outbox {
         }
     }
 
-    /// Calls back with everything that happens, until what this returns is dropped.
+    /// Calls back with everything that happens to the current owner's intents, until what this returns is dropped.
     pub fn observe(&self, observer: impl Fn(&Notice) + 'static) -> Observer {
-        let observer: Rc<Observe> = Rc::new(observer);
-        self.0.observe(&observer);
+        let observer: Rc<Observe> = Rc::new(move |notice: &Notice, driver: &Driver| {
+            if driver.is_current() {
+                observer(notice);
+            }
+        });
+        self.0.current().observe(&observer);
         Observer(observer)
     }
 
     /// The options it was opened with.
     pub fn options(&self) -> &OutboxOptions {
-        &self.0.options
+        self.0.options()
     }
 
     /// Ends this page's part: timers, listeners, requests. What is stored goes on in another page.
@@ -256,6 +301,8 @@ pub(crate) fn mint() -> Result<Key, Error> {
 /// One submission, as this page follows it. A handle; dropping it detaches, never cancels.
 #[derive(Clone)]
 pub struct Submission {
+    /// Without them a driver would not know whose turn it is.
+    _owners: Rc<Owners>,
     driver: Rc<Driver>,
     key: Key,
     watch: Watch,

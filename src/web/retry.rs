@@ -6,7 +6,7 @@ use crate::hooks::Hooks;
 use crate::outcome::Outcome;
 use js_sys::Function;
 use std::future::Future;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// A loop that runs. It ends when it is dropped.
 pub struct RetryLoop {
@@ -23,7 +23,7 @@ impl RetryLoop {
             durable: false,
             ..OutboxOptions::default()
         };
-        let driver = Driver::start(options, Hooks::default(), Some(send));
+        let driver = Driver::start(options, Hooks::default(), Some(send), Weak::new());
         let watch = driver.submit_own(key);
         RetryLoop { driver, watch }
     }

@@ -46,6 +46,10 @@ impl Source for Js {
         (!value.is_undefined() && !value.is_null()).then_some(Js(value))
     }
 
+    fn is_null(&self, name: &str) -> bool {
+        get(&self.0, name).is_null()
+    }
+
     fn string(&self) -> Option<String> {
         self.0.as_string()
     }

@@ -1,7 +1,7 @@
 //! The outbox on disk: one IndexedDB database, its transactions, and its queries.
 //!
-//! Rows are in `intents`, bodies in `bodies`, both under `[owner, key]`; `gates` and `meta` are there from the first
-//! version on, so that what comes to use them needs no migration.
+//! Rows are in `intents`, bodies in `bodies`, both under `[owner, key]`; `gates` holds the closed gates, `meta` who the
+//! current owner is.
 
 use super::latch::Latch;
 use super::source::{get, set, Js};
@@ -12,14 +12,15 @@ use crate::engine::lane::{self, Around, Vacated};
 use crate::engine::queue::{Due, Line};
 use crate::engine::record::Unreadable;
 use crate::engine::shape::Shape;
-use crate::engine::{Applied, Beside, Env, Key, Op, Record, Wall, Write};
+use crate::engine::{Applied, Beside, Env, Key, Op, Owner, Record, Wall, Write};
 use idb::{
-    CursorDirection, Database, DatabaseEvent, Factory, IndexParams, KeyPath, KeyRange, ObjectStore,
-    ObjectStoreParams, Query, Transaction,
+    request::GetStoreRequest, CursorDirection, Database, DatabaseEvent, Factory, IndexParams,
+    KeyPath, KeyRange, ObjectStore, ObjectStoreParams, Query, Transaction,
 };
 use js_sys::{Array, Object, Uint8Array};
 use std::cell::{Cell, RefCell};
 use std::future::IntoFuture;
+use std::ops::Deref;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 use web_sys::IdbDatabase;
@@ -31,6 +32,9 @@ const INTENTS: &str = "intents";
 const BODIES: &str = "bodies";
 const GATES: &str = "gates";
 const META: &str = "meta";
+
+/// The record of `meta` that says who the current owner is.
+const OWNER: &str = "owner";
 
 /// The indexes of `intents`: their names and key paths. A row without the property is not in the index.
 const INDEXES: [(&str, &[&str]); 6] = [
@@ -98,27 +102,56 @@ extern "C" {
     ) -> std::result::Result<web_sys::IdbTransaction, JsValue>;
 }
 
-/// The open database, or what keeps it from being open.
+/// One owner's part of the open database, or what keeps it from being open. The parts of a page share its connection, so
+/// that their transactions keep their order.
 pub struct Store {
+    owner: RefCell<Owner>,
+    connection: Rc<Connection>,
+}
+
+/// The connection to the database that the parts share.
+pub struct Connection {
     name: String,
-    owner: String,
     opening: RefCell<Latch<Result<()>>>,
     database: RefCell<Option<IdbDatabase>>,
     unreadable: Cell<u32>,
     closed: Cell<bool>,
 }
 
+impl Deref for Store {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
 impl Store {
     /// The store of an outbox; nothing is opened yet.
-    pub fn new(name: &str, owner: &str) -> Rc<Self> {
+    pub fn new(name: &str) -> Rc<Self> {
         Rc::new(Store {
-            name: ["resubmit:", name].concat(),
-            owner: owner.to_owned(),
-            opening: RefCell::new(Latch::new()),
-            database: RefCell::new(None),
-            unreadable: Cell::new(0),
-            closed: Cell::new(false),
+            owner: RefCell::default(),
+            connection: Rc::new(Connection {
+                name: ["resubmit:", name].concat(),
+                opening: RefCell::new(Latch::new()),
+                database: RefCell::new(None),
+                unreadable: Cell::new(0),
+                closed: Cell::new(false),
+            }),
         })
+    }
+
+    /// Another owner's part.
+    pub fn part(&self) -> Rc<Self> {
+        Rc::new(Store {
+            owner: RefCell::default(),
+            connection: self.connection.clone(),
+        })
+    }
+
+    /// Says whose part it is.
+    pub fn belong_to(&self, owner: Owner) {
+        self.owner.replace(owner);
     }
 
     /// How many rows were met that this build cannot read.
@@ -138,13 +171,72 @@ impl Store {
         self.opening.borrow().set(Err(StorageError::Silent));
     }
 
-    /// Opens the database.
-    pub async fn open(self: &Rc<Self>) {
+    /// Opens the database. `owner`: who is to be current; the first to use it finds that done. Returns who is.
+    pub async fn open(self: &Rc<Self>, owner: Option<Owner>) -> Option<Owner> {
         let opening = self.opening.borrow().clone();
-        let opened = self.try_open().await;
+        let mut opened = self.try_open().await;
+        let mut current = None;
+        if opened.is_ok() {
+            match self.make_current(owner).await {
+                Ok(owner) => current = owner,
+                Err(error) => opened = Err(error),
+            }
+        }
         if !opening.set(opened) && opened.is_ok() {
             self.mark_open();
         }
+        current
+    }
+
+    async fn make_current(&self, owner: Option<Owner>) -> Result<Option<Owner>> {
+        let begin = |mode| {
+            self.try_begin(&[META], mode, true)
+                .ok_or(StorageError::Failed)
+        };
+        let stored = read_owner(&begin("readonly")?).await?;
+        if owner.is_none() || owner == stored {
+            return Ok(stored);
+        }
+        let transaction = begin("readwrite")?;
+        write_owner(&transaction, &owner.clone().flatten())?;
+        commit(transaction).await?;
+        Ok(owner)
+    }
+
+    /// Who the current owner is; `None` if nobody ever said.
+    pub async fn current_owner(self: &Rc<Self>) -> Result<Option<Owner>> {
+        let transaction = self.begin(&[META], "readonly", false).await?;
+        read_owner(&transaction).await
+    }
+
+    /// Says who the current owner is.
+    pub async fn set_owner(self: &Rc<Self>, owner: &Owner) -> Result<()> {
+        // Of everything, so that it is behind whatever was begun for another.
+        let stores = [INTENTS, BODIES, GATES, META];
+        let transaction = self.begin(&stores, "readwrite", true).await?;
+        write_owner(&transaction, owner)?;
+        commit(transaction).await
+    }
+
+    /// Deletes everything of this owner. Returns the rows of `followed` as they were.
+    pub async fn clear(self: &Rc<Self>, followed: Vec<Key>) -> Result<Vec<Rc<Record>>> {
+        let stores = [INTENTS, BODIES, GATES];
+        let transaction = self.begin(&stores, "readwrite", true).await?;
+        let intents = transaction.object_store(INTENTS)?;
+        let bodies = transaction.object_store(BODIES)?;
+        let mut rows = Vec::new();
+        for key in followed {
+            let row = intents.get(self.id(&key))?.await?;
+            rows.extend(row.and_then(read));
+        }
+        let owner = self.owner();
+        let end = || JsValue::from(Array::new());
+        let all = || between(&Array::of1(&owner), &Array::of2(&owner, &end()));
+        intents.delete(all()?)?;
+        bodies.delete(all()?)?;
+        transaction.object_store(GATES)?.delete(all()?)?;
+        commit(transaction).await?;
+        Ok(rows)
     }
 
     /// What failed before, or took too long, is open now.
@@ -170,7 +262,7 @@ impl Store {
             database.close();
             return Err(StorageError::Absent);
         }
-        let store = Rc::downgrade(self);
+        let store = Rc::downgrade(&self.connection);
         // A newer page wants to upgrade, or the browser closed it: let go, and open again when it is needed.
         let let_go = move || {
             if let Some(store) = store.upgrade() {
@@ -183,12 +275,6 @@ impl Store {
         database.forget_callbacks();
         *self.database.borrow_mut() = Some(database.into());
         Ok(())
-    }
-
-    fn let_go(&self) {
-        if let Some(database) = self.database.borrow_mut().take() {
-            database.close();
-        }
     }
 
     /// Closes the database.
@@ -251,11 +337,16 @@ impl Store {
         env: &mut Env,
     ) -> Result<(Applied, Option<Uint8Array>)> {
         let transaction = self
-            .begin(&[INTENTS, BODIES, GATES], "readwrite", op.is_strict())
+            .begin(&[INTENTS, BODIES, GATES, META], "readwrite", op.is_strict())
             .await?;
         let intents = transaction.object_store(INTENTS)?;
         let bodies = transaction.object_store(BODIES)?;
         let gates = transaction.object_store(GATES)?;
+        // On its way with the others. A page that has not heard of a change must not send what is another's by now.
+        let owner = match op {
+            Op::Store(_) | Op::Claim(_) => Some(asked_owner(&transaction)?),
+            _ => None,
+        };
         // A minted key cannot be known: that saves the first submit a read.
         let minted = matches!(op, Op::Store(record) if record.fingerprint.is_none());
         let row = if minted {
@@ -279,6 +370,9 @@ impl Store {
         if let (Op::Claim(_) | Op::Retry { .. }, Some(row)) = (op, &row) {
             let stored = gates.get(JsValue::from_str(&row.origin))?.await?;
             beside.gate = stored.and_then(read_gate);
+        }
+        if let Some(owner) = owner {
+            beside.owner = owner.await?.map(owner_of);
         }
         if let (true, Some(row)) = (op.reads_sign_in(), &row) {
             let stored = gates.get(sign_in(&row.owner, &row.origin))?.await?;
@@ -356,16 +450,25 @@ impl Store {
     }
 
     fn id(&self, key: &Key) -> JsValue {
-        Array::of2(&self.owner.as_str().into(), &key.as_str().into()).into()
+        Array::of2(&self.owner(), &key.as_str().into()).into()
+    }
+
+    /// The owner, as part of a key of the database. (Nobody has no rows: what stands for them is never in one.)
+    fn owner(&self) -> JsValue {
+        match &*self.owner.borrow() {
+            Some(owner) => JsValue::from_str(owner),
+            None => JsValue::from(f64::NEG_INFINITY),
+        }
     }
 
     /// What is due, and the two ends of what is not: a few requests for every line, whatever the number of waiting rows.
     pub async fn due(self: &Rc<Self>, now: Wall) -> Result<Due> {
-        let stores = [INTENTS, GATES];
+        let stores = [INTENTS, GATES, META];
         let transaction = self.begin(&stores, "readonly", false).await?;
         let index = transaction.object_store(INTENTS)?.index(DUE)?;
         let closed = transaction.object_store(GATES)?.get_all(None, None)?;
-        let owner = JsValue::from_str(&self.owner);
+        let current = asked_owner(&transaction)?;
+        let owner = self.owner();
         // In an index, an array comes after everything else.
         let end = || JsValue::from(Array::new());
         let mut unreadable = 0;
@@ -377,6 +480,7 @@ impl Store {
         let mut due = Due {
             signed_out: mine.collect(),
             gates: closed.iter().cloned().filter_map(read_gate).collect(),
+            owner: current.await?.map(owner_of),
             lines: Vec::new(),
         };
         let rest = between(&Array::of1(&owner), &Array::of2(&owner, &end()))?;
@@ -445,7 +549,7 @@ impl Store {
         let gates = transaction.object_store(GATES)?;
         let closed = gates.get_all(None, None)?.await?;
         let mut closed: Vec<Gate> = closed.into_iter().filter_map(read_gate).collect();
-        let owner = JsValue::from_str(&self.owner);
+        let owner = self.owner();
         let after = after.unwrap_or_else(|| Array::of1(&owner).into());
         let rest = between(&after, &Array::of2(&owner, &Array::new()))?;
         let rows = intents.index(DUE)?.get_all(Some(rest), Some(PAGE))?.await?;
@@ -489,7 +593,7 @@ impl Store {
     ) -> Result<(Vec<Rc<Record>>, Option<Wall>)> {
         let transaction = self.begin(&[INTENTS], "readonly", false).await?;
         let index = transaction.object_store(INTENTS)?.index(LISTED)?;
-        let owner = JsValue::from_str(&self.owner);
+        let owner = self.owner();
         let until = before.map_or(f64::INFINITY, |at| at as f64);
         let range = between(&Array::of1(&owner), &Array::of2(&owner, &until.into()))?;
         let mut records = Vec::new();
@@ -589,9 +693,41 @@ async fn twins(
     Ok(twins.filter(|twin| twin.key != *key).collect())
 }
 
+impl Connection {
+    fn let_go(&self) {
+        if let Some(database) = self.database.borrow_mut().take() {
+            database.close();
+        }
+    }
+}
+
 /// The range behind `lower` and up to `upper`.
 fn between(lower: &JsValue, upper: &JsValue) -> Result<Query> {
     Ok(KeyRange::bound(lower, upper, Some(true), None)?.into())
+}
+
+/// Asks who the current owner is; [`owner_of`] reads the answer.
+fn asked_owner(transaction: &Transaction) -> Result<<GetStoreRequest as IntoFuture>::IntoFuture> {
+    let meta = transaction.object_store(META)?;
+    Ok(meta.get(JsValue::from_str(OWNER))?.into_future())
+}
+
+/// Whatever is no string is nobody.
+fn owner_of(record: JsValue) -> Owner {
+    get(&record, OWNER).as_string()
+}
+
+async fn read_owner(transaction: &Transaction) -> Result<Option<Owner>> {
+    Ok(asked_owner(transaction)?.await?.map(owner_of))
+}
+
+fn write_owner(transaction: &Transaction, owner: &Owner) -> Result<()> {
+    let record = Object::new();
+    set(&record, "id", &OWNER.into());
+    let owner = owner.as_deref().map_or(JsValue::NULL, JsValue::from_str);
+    set(&record, OWNER, &owner);
+    transaction.object_store(META)?.put(&record, None)?;
+    Ok(())
 }
 
 fn read_gate(row: JsValue) -> Option<Gate> {

@@ -175,6 +175,10 @@ impl Source for Json {
             .map(Json)
     }
 
+    fn is_null(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(Value::is_null)
+    }
+
     fn string(&self) -> Option<String> {
         self.0.as_str().map(str::to_owned)
     }

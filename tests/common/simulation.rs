@@ -10,8 +10,8 @@ use resubmit::engine::record::Unreadable;
 use resubmit::engine::transition::{GRACE, OFFLINE_PROBE};
 use resubmit::engine::{
     Answer, Applied, Beside, Clocks, Credentials, Effect, Env, Event, Failure, Head, Key, Millis,
-    OnMaybeDelivered, OnParked, Op, Policy, Queue, Random, Reason, Record, Report, State, Supplies,
-    Wall, Write,
+    OnMaybeDelivered, OnParked, Op, Owner, Policy, Queue, Random, Reason, Record, Report, State,
+    Supplies, Wall, Write,
 };
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -45,6 +45,7 @@ pub const ONE_ORDER: &str = "one order per delivered intent at a server that kno
 pub const NEVER_TWO: &str = "never two orders for one intent without mayRepeat";
 pub const ABORTED_NEVER_SENT: &str = "aborted before it was sent: never sent";
 pub const NO_BUSY_LOOP: &str = "no busy loop: a deadline of zero is followed by progress";
+pub const OWN_TURN: &str = "nothing is claimed or sent in another's session";
 pub const DETERMINISM: &str = "the same events give the same effects";
 
 /// How long the shell waits for the store before it says that it failed.
@@ -100,6 +101,11 @@ pub enum Step {
     Asking,
     /// The person has signed in.
     SignIn,
+    /// Another is the current owner, or this page's is again; the page hears it or has to find it.
+    Owner {
+        theirs: bool,
+        heard: bool,
+    },
     /// The same submission under the same key.
     Again(usize),
     Wait(u32),
@@ -228,6 +234,8 @@ pub struct World {
     gates: BTreeMap<String, Gate>,
     /// The origins at which the owner has to sign in, as they are stored.
     signed_out: BTreeSet<String>,
+    /// The current owner, as it is stored.
+    owner: Owner,
     /// Everything works from now on.
     healed: bool,
 }
@@ -279,6 +287,7 @@ impl World {
             unreadable: 0,
             gates: BTreeMap::new(),
             signed_out: BTreeSet::new(),
+            owner: ours(),
             healed: false,
         };
         world.rows.insert(foreign(), foreign_row());
@@ -427,6 +436,8 @@ impl World {
         });
         let ms = self.draw(0, 30);
         self.after(ms, Happening::Tell(self.pages, Event::Opened));
+        let turn = Event::Turn(self.owner.clone());
+        self.after(ms, Happening::Tell(self.pages, turn));
     }
 
     fn crash(&mut self) {
@@ -508,7 +519,10 @@ impl World {
                 let (at, _) = self.store_time();
                 self.at(at, Happening::BringForward(id));
             }
-            Effect::Send(record) => self.send((*record).clone()),
+            Effect::Send(record) => {
+                assert!(!page.queue.is_away(), "{OWN_TURN}");
+                self.send((*record).clone());
+            }
             Effect::Abort(key, fence) => {
                 let flight = page.in_flight.remove(&(key.clone(), fence));
                 let elapsed = flight.map_or(0, |flight| self.now - flight.since);
@@ -536,7 +550,11 @@ impl World {
                 self.after(ms, Happening::Tell(id, told));
             }
             // (Bodies go over with the reply.)
-            Effect::Renew(..) => {}
+            Effect::Renew(..) | Effect::Clear(_) => {}
+            Effect::ChangeOver => {
+                let told = Event::Turn(self.owner.clone());
+                self.after(1, Happening::Tell(id, told));
+            }
             Effect::Report(report) => self.report(report),
             Effect::Reply(ticket, result) => {
                 self.reply(ticket, result.ok().map(|applied| *applied))
@@ -585,7 +603,7 @@ impl World {
                 assert_eq!(record.state, State::Pending, "only what is pending waits");
                 page.settled.remove(&record.key);
             }
-            Report::Known(_) | Report::Attempted(_) | Report::Removed(_) => {}
+            Report::Known(_) | Report::Attempted(_) | Report::Removed(_) | Report::Cleared => {}
             Report::Rejected(key, _, error) => panic!("{ONE_KEY_ONE_BODY}: {key:?} {error}"),
         }
     }
@@ -701,6 +719,9 @@ impl World {
             beside.gate = self.gates.get(&origin).cloned();
         }
         beside.signed_out = self.signed_out.contains(&origin);
+        if let Op::Claim(_) | Op::Store(_) = op {
+            beside.owner = Some(self.owner.clone());
+        }
         let applied = super::transact(self.stored(), op, beside, &mut env);
         match &applied.gate {
             Some(Some(gate)) => drop(self.gates.insert(origin.clone(), gate.clone())),
@@ -720,6 +741,8 @@ impl World {
                     }
                     self.check_row(record, env.wall);
                     if record.state == State::Sending {
+                        let claims = matches!(op, Op::Claim(_) | Op::Store(_));
+                        assert!(!claims || self.owner == ours(), "{OWN_TURN}");
                         self.claims.insert((record.key.clone(), record.fence));
                     }
                     if record.state == State::Delivered {
@@ -898,6 +921,7 @@ impl World {
         Due {
             gates: self.gates.values().cloned().collect(),
             signed_out: self.signed_out.iter().cloned().collect(),
+            owner: Some(self.owner.clone()),
             ..super::lines(waiting, wall, 16)
         }
     }
@@ -1219,6 +1243,13 @@ impl World {
             }
             Step::Return => self.tell(Event::Returned),
             Step::Look => self.tell(Event::Look),
+            Step::Owner { theirs, heard } => {
+                self.owner = if *theirs { None } else { ours() };
+                self.nudges.push(self.now);
+                if *heard {
+                    self.tell(Event::Turn(self.owner.clone()));
+                }
+            }
             Step::Cancel(n) => self.ask(*n, Op::Cancel),
             Step::Discard(n) => self.ask(*n, Op::Discard),
             Step::Forget(n) => self.ask(*n, Op::Forget),
@@ -1325,6 +1356,7 @@ impl World {
     fn heal(&mut self) {
         self.healed = true;
         self.network = true;
+        self.owner = ours();
         self.server.script.clear();
         self.store_faults.clear();
         self.open();
@@ -1337,6 +1369,7 @@ impl World {
         self.pass(20_000);
         self.crash_after = None;
         self.open();
+        self.tell(Event::Turn(ours()));
         self.tell(Event::SignedIn);
         let before = self.unsettled();
         let longest = cap(&self.setting.policy) + 2 * RECHECK + 60_000;
@@ -1398,6 +1431,10 @@ impl World {
             }
         }
     }
+}
+
+fn ours() -> Owner {
+    Some("anonymous".into())
 }
 
 fn supplies() -> Supplies {

@@ -11,6 +11,14 @@ declare const cart: Cart;
 export function misspelt() {
   // @ts-expect-error no such option
   createOutbox({ nmae: "orders" });
+  // @ts-expect-error an owner is a name, or nobody
+  createOutbox({ owner: 7 });
+  // @ts-expect-error nobody is `null`
+  void outbox.setOwner();
+  // @ts-expect-error nobody has nothing
+  void outbox.clear(null);
+  // @ts-expect-error of the outbox alone
+  outbox.submission("k").addEventListener("ownerchange", ({ detail }) => detail);
   // @ts-expect-error no such storage
   createOutbox({ storage: "localStorage" });
   // @ts-expect-error no such format

@@ -135,6 +135,7 @@ export function code(code: ErrorCode): string {
     case "too-large":
     case "key-reused":
     case "unknown-key":
+    case "no-owner":
     case "bad-state":
     case "needs-may-repeat":
     case "storage-failed":

@@ -15,6 +15,7 @@ import {
 } from "resubmit";
 
 const outbox: Outbox = createOutbox({ name: "orders" });
+createOutbox({ owner: null });
 
 export function wire(form: HTMLFormElement) {
   form.addEventListener("submit", async (event) => {
@@ -120,6 +121,7 @@ export function events(submission: Submission) {
     const intent: Intent | null = detail.intent;
     return [key, outcome, intent];
   });
+  outbox.addEventListener("ownerchange", ({ detail: { owner } }) => owner satisfies string | null);
   outbox.addEventListener("degraded", ({ detail: { reason } }) => reason satisfies string, { once: true });
   submission.addEventListener("stored", function ({ detail }) {
     const stored: Stored | undefined = detail.stored;
@@ -142,6 +144,9 @@ export async function acts(key: string): Promise<void> {
   if (!cancelled && maybeDelivered) again.detach();
   await outbox.discard(key);
   await outbox.acknowledge(key);
+  await outbox.setOwner("user-7");
+  await outbox.setOwner(null);
+  await outbox.clear("user-7");
   const stored: Stored = await outbox.ready;
   if (!stored.durable) stored.reason satisfies string;
   outbox.unreadable satisfies number;

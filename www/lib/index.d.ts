@@ -38,7 +38,7 @@ export type ParkedReason =
   | "hook-failed"
   | "unauthorized";
 
-/** Why an intent was given up. `cleared` does not happen yet. */
+/** Why an intent was given up. */
 export type CancelledReason = "discarded" | "superseded" | "cleared";
 
 /**
@@ -260,8 +260,11 @@ export interface OutboxOptions {
    * `createOutbox` returns it, and the other options of that call are ignored.
    */
   name?: string;
-  /** Whose intents these are. Default `"anonymous"`. */
-  owner?: string;
+  /**
+   * Whose intents these are, from this page load on: what `setOwner` sets; `null` is nobody. Default: whoever the database
+   * says is current, at first `"anonymous"`.
+   */
+  owner?: string | null;
   /** The schedule of submissions that bring none. Default `"patient"`. */
   policy?: Policy;
   /** The form of the key header: the bare token (default), or the quoted string of the IETF draft. */
@@ -316,11 +319,13 @@ export interface OutboxEventMap {
   waiting: CustomEvent<OutboxEventDetail>;
   /** It settled. */
   settled: CustomEvent<OutboxEventDetail>;
+  /** Another owner is current, by `setOwner` here or in another page. `null`: nobody. */
+  ownerchange: CustomEvent<{ readonly owner: string | null }>;
   /** The storage failed; what is submitted now goes from memory. */
   degraded: CustomEvent<{ readonly reason: NotDurableReason }>;
 }
 
-type SubmissionEventMap = Omit<OutboxEventMap, "degraded">;
+type SubmissionEventMap = Omit<OutboxEventMap, "degraded" | "ownerchange">;
 
 /** One submission, as this page follows it. Returned at once; nothing about it throws. */
 export interface Submission extends EventTarget {
@@ -397,6 +402,18 @@ export interface Outbox extends EventTarget {
   discard(key: string): Promise<void>;
   /** Says that a person has seen how it ended: the receipt goes. */
   acknowledge(key: string): Promise<void>;
+  /**
+   * Says whose intents are submitted, sent and listed from now on; `null`: nobody's. In this page at once, in others as soon
+   * as they look. The attempts of the former owner are aborted; the intents stay, and go on when that owner returns.
+   * Resolves when none of those attempts is on its way: await it with `null` before the request that signs somebody in
+   * or out. Rejects with `storage-failed` where the database did not hear; this page goes by it all the same.
+   */
+  setOwner(owner: string | null): Promise<void>;
+  /**
+   * Deletes everything of an owner, current or not: what is stored, and what lives in this page. Submissions that are
+   * followed end as `cancelled`, `cleared`; an answer that comes later is not recorded. Rejects with `storage-failed`.
+   */
+  clear(owner: string): Promise<void>;
   /** Ends this page's part: timers, listeners, requests. What is stored goes on in another page. */
   close(): void;
   addEventListener<K extends keyof OutboxEventMap>(
@@ -447,6 +464,7 @@ export type ErrorCode =
   | "too-large"
   | "key-reused"
   | "unknown-key"
+  | "no-owner"
   | "bad-state"
   | "needs-may-repeat"
   | "storage-failed"

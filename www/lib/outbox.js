@@ -124,7 +124,7 @@ class Outbox extends EventTarget {
       for (const each of [init.signal ?? input.signal, signal]) if (each) submission.follow(each, onAbort);
       this.#unheard.add(submission);
       // Given up before, it must not touch another submission of its key.
-      const joins = () => !submission.abandoned && !!this.#follow(submission);
+      const joins = (/** @type {string | null} */ owner) => !submission.abandoned && !!this.#follow(submission, owner);
       this.#call((core) => submission.abandoned || core.submit(key, frozen, rest, joins), key)
         .then((ended) => ended?.status && submission.settle(ended))
         .catch((error) => submission.fail(error))
@@ -155,8 +155,16 @@ class Outbox extends EventTarget {
 
   /** @param {string} key */
   submission(key) {
-    const submission = this.#follow(new Submission(this, String(key)));
-    this.#call((core) => core.follow(submission.key), key).catch((error) => submission.fail(error));
+    return this.#resume(new Submission(this, String(key)));
+  }
+
+  /** Follows an intent that is known. @param {Submission} submission */
+  #resume(submission) {
+    const { key } = submission;
+    this.#unheard.add(submission);
+    this.#call((core) => core.follow(key, (/** @type {string | null} */ owner) => this.#follow(submission, owner)), key)
+      .catch((error) => submission.fail(error))
+      .finally(() => this.#unheard.delete(submission));
     return submission;
   }
 
@@ -166,9 +174,7 @@ class Outbox extends EventTarget {
    */
   async retry(key, { mayRepeat = false } = {}) {
     const kept = await this.#call((core) => core.retry(key, mayRepeat), key);
-    const submission = this.#follow(new Submission(this, kept, kept === key ? undefined : kept));
-    this.#call((core) => core.follow(kept), kept).catch((error) => submission.fail(error));
-    return submission;
+    return this.#resume(new Submission(this, kept, kept === key ? undefined : kept));
   }
 
   async retryAll() {
@@ -188,14 +194,25 @@ class Outbox extends EventTarget {
     return this.#call((core) => core.discard(key), key);
   }
 
-  /** @param {string} key */
-  acknowledge(key) {
-    return this.#call((core) => core.acknowledge(key), key);
+  /** @param {string} key @param {string | null} [owner] Default: the current one. */
+  acknowledge(key, owner) {
+    return this.#call((core) => core.acknowledge(key, owner), key);
   }
 
-  /** @param {string} key */
-  cancel(key) {
-    return this.#call((core) => core.cancel(key), key);
+  /** @param {string} key @param {string | null} [owner] Default: the current one. */
+  cancel(key, owner) {
+    return this.#call((core) => core.cancel(key, owner), key);
+  }
+
+  /** @param {string | null} owner */
+  setOwner(owner) {
+    if (typeof owner !== "string" && owner !== null) return Promise.reject(badOption("owner: expected a string or null"));
+    return this.#call((core) => core.setOwner(owner));
+  }
+
+  /** @param {string} owner */
+  clear(owner) {
+    return this.#call((core) => core.clear(String(owner)));
   }
 
   close() {
@@ -211,19 +228,22 @@ class Outbox extends EventTarget {
     if (core) queueMicrotask(() => core.free());
   }
 
-  /** What is told of its key is told to it from now on. @param {Submission} submission */
-  #follow(submission) {
-    const all = this.#submissions.get(submission.key) ?? new Set();
-    this.#submissions.set(submission.key, all.add(submission));
+  /** What is told of its key is told to it from now on. @param {Submission} submission @param {string | null} owner */
+  #follow(submission, owner) {
+    submission.owner = owner;
+    const id = idOf(submission.key, owner);
+    const all = this.#submissions.get(id) ?? new Set();
+    this.#submissions.set(id, all.add(submission));
     submission.joined = true;
     return submission;
   }
 
   /** @param {Submission} submission */
   forget(submission) {
-    const all = this.#submissions.get(submission.key);
+    const id = idOf(submission.key, submission.owner);
+    const all = this.#submissions.get(id);
     all?.delete(submission);
-    if (all?.size === 0) this.#submissions.delete(submission.key);
+    if (all?.size === 0) this.#submissions.delete(id);
   }
 
   /** @param {Parameters<EventTarget["addEventListener"]>} listening */
@@ -239,14 +259,19 @@ class Outbox extends EventTarget {
   }
 
   /** What the module tells. @param {any[]} told */
-  #told(...[what, key, intent, extra]) {
+  #told(...[what, key, intent, extra, owner, current]) {
+    if (key === null && !current) return;
     if (what === "listed") return this.#intents.changed();
     if (what === "degraded") return emit(this, what, { reason: extra });
+    if (what === "ownerchange") {
+      this.#intents.renew();
+      return emit(this, what, { owner });
+    }
     const type = AGAIN[what] ?? what;
     const detail = { key, intent };
     if (type === "stored") Object.assign(detail, { stored: extra });
     if (type === "settled") Object.assign(detail, { outcome: extra });
-    for (const submission of [...(this.#submissions.get(key) ?? [])]) {
+    for (const submission of [...(this.#submissions.get(idOf(key, owner)) ?? [])]) {
       if (type === "stored" && !submission.isStored(extra)) continue;
       if (type === "settled") {
         this.forget(submission);
@@ -254,9 +279,13 @@ class Outbox extends EventTarget {
       }
       if (this.#shows) emit(submission, type, detail);
     }
-    if (type === what && this.#shows) emit(this, type, detail);
+    // Those who follow one submission follow it whoever is current; the outbox is the current owner's.
+    if (type === what && this.#shows && current) emit(this, type, detail);
   }
 }
+
+/** Two owners may have the same key. @param {string} key @param {string | null} [owner] */
+const idOf = (key, owner) => key + " " + owner;
 
 /** What happened before, told to those who follow it only now. @type {Record<string, string>} */
 const AGAIN = { known: "stored", ended: "settled" };
@@ -298,8 +327,21 @@ class Intents {
     this.#queued = true;
     queueMicrotask(() => {
       this.#queued = false;
-      if (this.#refresh()) for (const listener of [...this.#listeners]) this.#call(listener);
+      if (this.#refresh()) this.#tell();
     });
+  }
+
+  /** Another owner's turn: what was listed is not theirs to see. */
+  renew() {
+    if (this.#current.length > 0) {
+      this.#current = Object.freeze([]);
+      this.#tell();
+    }
+    this.changed();
+  }
+
+  #tell() {
+    for (const listener of [...this.#listeners]) this.#call(listener);
   }
 
   /** As an event would: what one listener throws is none of the others' business. @param {Function} listener */

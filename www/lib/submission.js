@@ -25,6 +25,8 @@ export class Submission extends EventTarget {
   #heard = false;
   /** Given up before it was one with the intent of its key. */
   abandoned = false;
+  /** Whose it is, once that is known. @type {string | null | undefined} */
+  owner;
   /** Whether what happens to its key happens to it. */
   joined = false;
   #ended = false;
@@ -70,7 +72,7 @@ export class Submission extends EventTarget {
     if (how && how.status !== "parked") return { cancelled: how.status === "cancelled", maybeDelivered: how.maybeDelivered };
     this.#cancelled ??= { reason };
     try {
-      const result = await this.#outbox.cancel(this.key);
+      const result = await this.#outbox.cancel(this.key, this.owner);
       if (result.cancelled) this.fail(this.#cancelled.reason);
       else this.#cancelled = undefined;
       return result;
@@ -94,7 +96,7 @@ export class Submission extends EventTarget {
       this.fail(signal.reason);
       if (onAbort === "detach" && this.#durable) return;
       this.abandoned = true;
-      if (this.joined) this.#outbox.cancel(this.key).catch(() => {});
+      if (this.joined) this.#outbox.cancel(this.key, this.owner).catch(() => {});
     };
     if (signal.aborted) return abort();
     signal.addEventListener("abort", abort, { signal: this.#over.signal });
@@ -106,7 +108,7 @@ export class Submission extends EventTarget {
     if (!this.#ended) return;
     // Once: the key may come to mean another intent.
     this.#ended = false;
-    this.#outbox.acknowledge(this.key).catch(() => {});
+    this.#outbox.acknowledge(this.key, this.owner).catch(() => {});
   }
 
   /** Returns whether that is news. @param {any} stored */
