@@ -42,8 +42,8 @@ pub use inert::{submit_with_retry, Intents, Observer, Outbox, Request, Submissio
 pub use web::{submit_with_retry, Intents, Observer, Outbox, Request, Submission};
 
 pub use engine::{
-    Code, Error, Evidence, Intent, Key, OutboxOptions, Owner, Policy, Reason, Receipt, State,
-    SubmitOptions, Why,
+    Acknowledgement, Classified, Code, Error, Evidence, Intent, Key, OutboxOptions, Owner, Policy,
+    Reason, Receipt, State, SubmitOptions, Why,
 };
 pub use hooks::{Headers, Hooks};
 pub use notice::{Notice, Stored};

@@ -16,6 +16,10 @@ fn outbox(value: Value) -> Result<OutboxOptions, String> {
     })
 }
 
+fn outbox_of(options: Value) -> OutboxOptions {
+    OutboxOptions::read(&Json(options)).unwrap()
+}
+
 #[test]
 fn a_header_to_persist_is_named_in_any_case() {
     let options = outbox(json!({ "persistHeaders": ["X-Tenant", "x-locale"] })).unwrap();
@@ -53,6 +57,15 @@ fn a_bad_option_names_the_field() {
             json!({ "onMaybeDelivered": "hope" }),
             "options.onMaybeDelivered",
         ),
+        (json!({ "isDelivered": [] }), "options.isDelivered"),
+        (
+            json!({ "isDelivered": { "statuses": [500] } }),
+            "options.isDelivered.statuses",
+        ),
+        (
+            json!({ "isDelivered": { "status": [200] } }),
+            "options.isDelivered.status",
+        ),
         (json!({ "retries": 3 }), "options.retries"),
     ] {
         let error = outbox(value.clone()).unwrap_err();
@@ -63,13 +76,7 @@ fn a_bad_option_names_the_field() {
 /// Better no promise than one that is not kept.
 #[test]
 fn what_is_to_come_is_refused_by_name() {
-    for name in [
-        "classify",
-        "isDelivered",
-        "seal",
-        "retentionMs",
-        "responseLimitBytes",
-    ] {
+    for name in ["seal", "retentionMs", "responseLimitBytes"] {
         let error = outbox(json!({ name: 1 })).unwrap_err();
         assert!(error.starts_with(&format!("options.{name}: ")), "{error}");
     }
@@ -77,6 +84,18 @@ fn what_is_to_come_is_refused_by_name() {
 
 fn submit(options: Value) -> Result<SubmitOptions, String> {
     SubmitOptions::read(&Json(options), &Policy::patient()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_submissions_own_acknowledgement_comes_before_the_outboxs() {
+    let read = |options| submit(options).unwrap();
+    let mut row = record(Policy::patient());
+    row.is_delivered = outbox_of(json!({ "isDelivered": { "header": "X-A" } })).is_delivered;
+    let mut own = row.clone();
+    read(json!({})).apply(&mut row);
+    assert_eq!(row.is_delivered.unwrap().header_name(), Some("X-A"));
+    read(json!({ "isDelivered": { "statuses": [201] } })).apply(&mut own);
+    assert_eq!(own.is_delivered.unwrap().statuses, [201]);
 }
 
 #[test]

@@ -11,8 +11,8 @@ use resubmit::engine::error::Code;
 use resubmit::engine::record::{Deadline, Hint, Lease, Unreadable, VERSION};
 use resubmit::engine::transition::{Claim, GRACE, OFFLINE_PROBE};
 use resubmit::engine::{
-    Answer, Evidence, Head, Intent, Jitter, Key, KeyFormat, KeyPlace, OnMaybeDelivered, OnParked,
-    Op, Policy, Reason, Receipt, Record, RequestHead, State, Write,
+    Acknowledgement, Answer, Evidence, Head, Intent, Jitter, Key, KeyFormat, KeyPlace,
+    OnMaybeDelivered, OnParked, Op, Policy, Reason, Receipt, Record, RequestHead, State, Write,
 };
 use serde_json::{json, Value};
 use std::rc::Rc;
@@ -1259,6 +1259,16 @@ prop_compose! {
     }
 }
 
+fn any_acknowledgement() -> BoxedStrategy<Acknowledgement> {
+    let any = (optional(text()), optional(text()));
+    any.prop_map(|(content_type, header)| Acknowledgement {
+        statuses: vec![200],
+        content_type,
+        header,
+    })
+    .boxed()
+}
+
 prop_compose! {
     fn any_record()(
         (owner, key, request, policy) in (text(), any_key(), any_request(), any_policy()),
@@ -1268,21 +1278,22 @@ prop_compose! {
         (left_out, hooks) in (prop::collection::vec(text(), 0..3), prop::collection::vec(text(), 0..3)),
         (origin, needs) in (text(), text()),
         (meta, form_key, lane, lane_seq) in
-            (optional(text()), optional(text()), optional(text()), optional(number())),
-        (coalesce_key, replaces, fingerprint) in (optional(text()), optional(any_key()), optional(text())),
+            (optional(text()), optional(text()), optional(text()), optional(number())).boxed(),
+        (coalesce_key, replaces, fingerprint) in (optional(text()), optional(any_key()), optional(text())).boxed(),
+        is_delivered in optional(any_acknowledgement()),
         (attempts, spent, conflicts, refused_credentials) in
             (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()),
         (schedule, not_before, lease) in
             (optional(deadline()), optional(deadline()), optional((deadline(), any::<bool>()))),
         (next_attempt_at, fence, key_used_at) in (optional(number()), number(), optional(number())),
         flags in any::<[bool; 5]>(),
-        (evidence, receipt) in (optional(any_evidence()), optional(any_receipt())),
+        (evidence, receipt) in (optional(any_evidence()), optional(any_receipt())).boxed(),
         (settled_at, forget_at) in (optional(number()), optional(number())),
     ) -> Record {
         let [cuttable, maybe_delivered, maybe_delivered_before, may_repeat, conflict_is_twin] = flags;
         Record {
             v: VERSION,
-            owner, key, created_at, budget_from, state, reason, request, origin, needs, left_out, hooks, policy, meta, form_key,
+            owner, key, created_at, budget_from, state, reason, request, origin, needs, left_out, hooks, is_delivered, policy, meta, form_key,
             lane, lane_seq, on_parked: OnParked::Skip, coalesce_key, replaces, fingerprint, attempts, spent, next_attempt_at, schedule,
             not_before, cuttable, fence, maybe_delivered, maybe_delivered_before, may_repeat, key_used_at,
             conflicts, conflict_is_twin, refused_credentials, evidence, receipt, settled_at, forget_at,

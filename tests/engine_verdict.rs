@@ -8,6 +8,7 @@ use common::*;
 use resubmit::engine::record::Hint;
 use resubmit::engine::retry_after::Floor;
 use resubmit::engine::verdict::{hint, verdict, About, Ruling, AT_ONCE, HIDDEN_FLOOR};
+use resubmit::engine::{Acknowledgement, Classified};
 use resubmit::engine::{Answer, Failure, Head, Policy, Reason, Record, State, Verdict};
 
 /// A row of the table: a sentence, an answer, what was known of the intent, and the verdict.
@@ -767,22 +768,116 @@ fn hooks() {
         ),
     ];
     for code in [0, 200, 302, 401, 409, 422, 501, 503] {
-        for said in [
-            Verdict::Delivered,
-            Verdict::Unauthorized,
-            busy_for(9_000),
-            refused(Reason::Conflict),
-            parked(Reason::Unexpected),
+        for (said, verdict) in [
+            (Classified::Delivered, Verdict::Delivered),
+            (Classified::Retry, failed(Reason::NotAcknowledged)),
+            (Classified::Refused, refused(Reason::Invalid)),
+            (Classified::Parked, parked(Reason::Unexpected)),
+            (Classified::Unauthorized, Verdict::Unauthorized),
         ] {
             rows.push((
                 "classify overrides any row",
-                ruled(code, Ruling::Verdict(said.clone())),
+                ruled(code, Ruling::Classified(said)),
                 first(),
-                said,
+                verdict,
             ));
         }
     }
+    rows.push((
+        "isDelivered has no say in a sign-in page",
+        Answer::Response(Head {
+            ruling: Ruling::NotAcknowledged,
+            redirected: true,
+            url: "https://shop.test/login".into(),
+            ..head(200)
+        }),
+        first(),
+        Verdict::Unauthorized,
+    ));
+    rows.push((
+        "classify says to try again, and the server when",
+        Answer::Response(Head {
+            ruling: Ruling::Classified(Classified::Retry),
+            retry_after: Some("9".into()),
+            ..head(503)
+        }),
+        first(),
+        Verdict::Retry {
+            reason: Reason::NotAcknowledged,
+            floor: Some(Floor {
+                ms: 9_000,
+                by_local_clock: false,
+            }),
+        },
+    ));
     check(rows);
+}
+
+#[test]
+fn what_counts_as_an_acknowledgement_may_be_data() {
+    let asks = |change: fn(&mut Acknowledgement)| {
+        let mut asked = Acknowledgement::default();
+        change(&mut asked);
+        asked
+    };
+    let statuses = asks(|it| it.statuses = vec![201, 202]);
+    let json = asks(|it| it.content_type = Some("application/json".into()));
+    let there = asks(|it| it.header = Some("X-Order".into()));
+    let equal = asks(|it| it.header = Some("X-Order : taken".into()));
+    assert_eq!(equal.header_name(), Some("X-Order"));
+    let all = Acknowledgement {
+        content_type: json.content_type.clone(),
+        header: equal.header.clone(),
+        ..statuses.clone()
+    };
+    let head = |status, content_type: &str, asked: Option<&str>| Head {
+        status,
+        content_type: Some(content_type.into()),
+        asked: asked.map(str::to_owned),
+        ..Head::default()
+    };
+    for (acknowledgement, head, is_one) in [
+        (&statuses, head(201, "text/html", None), true),
+        (&statuses, head(200, "text/html", None), false),
+        (
+            &json,
+            head(200, "Application/JSON; charset=utf-8", None),
+            true,
+        ),
+        (&json, head(200, "text/html", None), false),
+        (
+            &json,
+            Head {
+                content_type: None,
+                ..head(200, "", None)
+            },
+            false,
+        ),
+        (&there, head(200, "text/html", Some("")), true),
+        (&there, head(200, "text/html", None), false),
+        (&equal, head(200, "text/html", Some(" taken ")), true),
+        (&equal, head(200, "text/html", Some("later")), false),
+        (&all, head(202, "application/json", Some("taken")), true),
+        (&all, head(202, "application/json", None), false),
+        (&all, head(422, "application/json", None), false),
+    ] {
+        let about = About {
+            acknowledgement: Some(acknowledgement),
+            ..first()
+        };
+        let status = head.status;
+        let expected = match (is_one, status) {
+            (true, _) => Verdict::Delivered,
+            (_, 422) => refused(Reason::Invalid),
+            _ => failed(Reason::NotAcknowledged),
+        };
+        let shown = format!("{acknowledgement:?} {head:?}");
+        assert_eq!(
+            verdict(&Answer::Response(head), &about),
+            expected,
+            "{shown}"
+        );
+    }
 }
 
 // What the verdicts do to the row.

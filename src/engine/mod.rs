@@ -3,6 +3,7 @@
 //! No clock, no socket, no storage, no randomness, no JavaScript inside. The browser shell hands in [`Event`]s with the
 //! [`Env`] they happened in, drains the [`Effect`]s, and asks for the next deadline; see [`Queue`].
 
+pub mod acknowledgement;
 pub mod backoff;
 pub mod decode;
 pub mod encode;
@@ -29,6 +30,7 @@ pub mod transition;
 pub mod verdict;
 mod words;
 
+pub use acknowledgement::Acknowledgement;
 pub use env::{Clocks, Env, Millis, Random, Wall};
 pub use error::{Code, Error};
 pub use gate::Gate;
@@ -41,4 +43,4 @@ pub use policy::{Jitter, OnMaybeDelivered, Policy};
 pub use queue::{Effect, Event, Queue, Report, Supplies};
 pub use record::{Evidence, OnParked, Reason, Receipt, Record, RequestHead, State};
 pub use sign_in::{Credentials, Why};
-pub use verdict::{Answer, Failure, Head, Verdict};
+pub use verdict::{Answer, Classified, Failure, Head, Verdict};

@@ -1,5 +1,6 @@
 //! The options of an outbox and of a submission: defaults, and reading them from what a developer wrote.
 
+use super::acknowledgement::Acknowledgement;
 use super::decode::{Fields, Source};
 use super::error::Error;
 use super::key::{Key, KeyPlace};
@@ -62,6 +63,8 @@ pub struct OutboxOptions {
     pub key_place: KeyPlace,
     /// Names of further headers that may be stored, in lower case.
     pub persist_headers: Vec<String>,
+    /// What a 2xx must be to count as delivered, for submissions that do not say. Default: any.
+    pub is_delivered: Option<Acknowledgement>,
     /// The largest body, in bytes.
     pub max_body_bytes: u64,
     /// Whether to use IndexedDB; otherwise everything stays in this page.
@@ -76,6 +79,7 @@ impl Default for OutboxOptions {
             policy: Policy::patient(),
             key_place: KeyPlace::default(),
             persist_headers: Vec::new(),
+            is_delivered: None,
             max_body_bytes: MAX_BODY_BYTES,
             durable: true,
         }
@@ -97,6 +101,7 @@ impl OutboxOptions {
             "keyHeader",
             "keyField",
             "persistHeaders",
+            "isDelivered",
             "maxBodyBytes",
             "storage",
             "onMaybeDelivered",
@@ -116,6 +121,7 @@ impl OutboxOptions {
             .key_place
             .named(&mut fields, ["keyFormat", "keyHeader", "keyField"]);
         fields.field("persistHeaders", &mut options.persist_headers);
+        options.is_delivered = Acknowledgement::read(&mut fields);
         fields.field("maxBodyBytes", &mut options.max_body_bytes);
         fields.field("storage", &mut storage);
         options.durable = storage == Storage::IndexedDb;
@@ -168,6 +174,8 @@ pub struct SubmitOptions {
     pub policy: Option<Policy>,
     /// What to do with what may have been delivered. Default: the outbox's.
     pub on_maybe_delivered: Option<OnMaybeDelivered>,
+    /// What a 2xx must be to count as delivered. Default: the outbox's.
+    pub is_delivered: Option<Acknowledgement>,
     /// Keep the disk out of it.
     pub in_memory: bool,
 }
@@ -189,6 +197,7 @@ impl SubmitOptions {
             "policy",
             "durable",
             "onMaybeDelivered",
+            "isDelivered",
             // Read by the JavaScript face.
             "signal",
             "onAbort",
@@ -203,6 +212,7 @@ impl SubmitOptions {
         fields.field("coalesceKey", &mut options.coalesce_key);
         options.policy = read_policy(&mut fields, default);
         fields.field("onMaybeDelivered", &mut options.on_maybe_delivered);
+        options.is_delivered = Acknowledgement::read(&mut fields);
         fields.field("durable", &mut durable);
         options.in_memory = !durable;
         for (name, value) in [
@@ -231,6 +241,7 @@ impl SubmitOptions {
             });
         record.lane = self.lane.or_else(|| self.coalesce_key.clone());
         record.coalesce_key = self.coalesce_key;
+        record.is_delivered = self.is_delivered.or(record.is_delivered.take());
         if let Some(policy) = self.policy {
             let on_maybe_delivered = record.policy.on_maybe_delivered;
             record.policy = policy;

@@ -1,5 +1,6 @@
 //! The stored form of an intent: one row, which only ever changes its state.
 
+use super::acknowledgement::Acknowledgement;
 use super::decode::{Fields, Source};
 use super::env::{Millis, Wall};
 use super::error::Error;
@@ -257,6 +258,8 @@ pub struct Record {
     pub left_out: Vec<String>,
     /// The names of the hooks it was submitted with.
     pub hooks: Vec<String>,
+    /// What a 2xx must be to count as delivered.
+    pub is_delivered: Option<Acknowledgement>,
     /// The schedule it follows.
     pub policy: Policy,
     /// The application's own JSON text.
@@ -343,6 +346,7 @@ impl Record {
             request,
             left_out: Vec::new(),
             hooks: Vec::new(),
+            is_delivered: None,
             policy,
             meta: None,
             form_key: None,
@@ -475,6 +479,7 @@ impl Shape for Record {
         visitor.field("needs", &mut self.needs);
         visitor.field("leftOut", &mut self.left_out);
         visitor.field("hooks", &mut self.hooks);
+        visitor.optional("isDelivered", &mut self.is_delivered);
         visitor.object("policy", &mut self.policy);
         visitor.field("meta", &mut self.meta);
         visitor.field("formKey", &mut self.form_key);

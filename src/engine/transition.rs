@@ -132,6 +132,7 @@ impl Record {
                 left_out: !self.left_out.is_empty(),
                 conflicts: self.conflicts,
                 conflict_is_twin: self.conflict_is_twin,
+                acknowledgement: self.is_delivered.as_ref(),
                 redirect_is_error: self.request.refuses_redirects(),
                 now,
             },

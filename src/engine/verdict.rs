@@ -1,9 +1,11 @@
 //! What an answer means for the intent: the table of the contract's §3, a line each.
 
+use super::acknowledgement::Acknowledgement;
 use super::env::{Millis, Wall};
 use super::record::{Hint, Reason};
 use super::retry_after::{floor, Floor};
 use super::text::cut;
+use super::words::words;
 
 /// The floor under the wait after a 429 or 503 of another origin whose `Retry-After` cannot be read: CORS hides the
 /// header unless the server exposes it.
@@ -48,6 +50,8 @@ pub struct Head {
     pub replayed: bool,
     /// The first 4 KiB of the body, if it is text.
     pub excerpt: Option<String>,
+    /// The header that the intent's [`Acknowledgement`] asks for.
+    pub asked: Option<String>,
     /// What the application's hooks said.
     pub ruling: Ruling,
 }
@@ -61,9 +65,25 @@ pub enum Ruling {
     /// `isDelivered` is false: a 2xx is no acknowledgement.
     NotAcknowledged,
     /// `classify` overrides the table.
-    Verdict(Verdict),
+    Classified(Classified),
     /// A hook threw or hung.
     Failed,
+}
+
+words! {
+    /// What `classify` may say of a response.
+    pub enum Classified: "expected \"delivered\", \"retry\", \"refused\", \"parked\" or \"unauthorized\"" {
+        /// The server acted.
+        Delivered = "delivered",
+        /// It did not: try again under the same key, not before what `Retry-After` says.
+        Retry = "retry",
+        /// It refused, and a repetition would not help.
+        Refused = "refused",
+        /// A person has to decide.
+        Parked = "parked",
+        /// It wants other credentials.
+        Unauthorized = "unauthorized",
+    }
 }
 
 /// How an attempt failed without a response.
@@ -98,6 +118,8 @@ pub struct About<'a> {
     pub conflicts: u32,
     /// Whether the first of them can only be a browser's twin or another's conflict.
     pub conflict_is_twin: bool,
+    /// What a 2xx has to be.
+    pub acknowledgement: Option<&'a Acknowledgement>,
     /// `redirect: "error"`: a redirect cannot be told from a network failure.
     pub redirect_is_error: bool,
     /// The wall clock.
@@ -149,16 +171,35 @@ pub fn verdict(answer: &Answer, about: &About<'_>) -> Verdict {
         Answer::NotSent => Verdict::NotSent,
         Answer::Abandoned => Verdict::Abandoned,
         Answer::Failure(failure) => failed(failure, about),
-        Answer::Response(head) => match &head.ruling {
-            Ruling::Verdict(verdict) => verdict.clone(),
+        Answer::Response(head) => match head.ruling {
+            Ruling::Classified(classified) => ruled(classified, head, about),
             Ruling::Failed if is_success(head.status) => Verdict::Parked(Reason::HookFailed),
-            Ruling::NotAcknowledged if is_success(head.status) => Verdict::Retry {
-                reason: Reason::NotAcknowledged,
-                floor: None,
+            _ => match answered(head, about) {
+                Verdict::Delivered if !is_acknowledged(head, about) => {
+                    ruled(Classified::Retry, head, about)
+                }
+                verdict => verdict,
             },
-            _ => answered(head, about),
         },
     }
+}
+
+fn ruled(classified: Classified, head: &Head, about: &About<'_>) -> Verdict {
+    match classified {
+        Classified::Delivered => Verdict::Delivered,
+        Classified::Retry => Verdict::Retry {
+            reason: Reason::NotAcknowledged,
+            floor: server_floor(head, about.now),
+        },
+        Classified::Refused => Verdict::Refused(Reason::Invalid),
+        Classified::Parked => Verdict::Parked(Reason::Unexpected),
+        Classified::Unauthorized => Verdict::Unauthorized,
+    }
+}
+
+/// Whether what the table takes for a delivery is one to the application.
+fn is_acknowledged(head: &Head, about: &About<'_>) -> bool {
+    head.ruling != Ruling::NotAcknowledged && about.acknowledgement.is_none_or(|it| it.is(head))
 }
 
 fn failed(failure: &Failure, about: &About<'_>) -> Verdict {

@@ -4,12 +4,14 @@ mod view;
 
 use crate::engine::decode::Source;
 use crate::engine::shape::Value;
-use crate::engine::{Code, Error, Key, Op, OutboxOptions, Policy, SubmitOptions};
+use crate::engine::{Classified, Code, Error, Key, Op, OutboxOptions, Policy, SubmitOptions};
 use crate::web::{acknowledged, mint, promise, Driver, Js, Outbox, Reply, Request, RetryLoop};
 use crate::{Headers, Hooks, Notice, Observer, Owner};
 use js_sys::futures::JsFuture;
 use js_sys::{Array, Function, Promise};
 use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 use view::{cancelled, error, outcome, stored, text, Views};
 use wasm_bindgen::prelude::*;
@@ -199,33 +201,71 @@ impl Core {
     }
 }
 
+/// Reads the functions among the options.
 fn read_hooks(hooks: &JsValue, views: &Rc<RefCell<Views>>) -> Result<Hooks, JsValue> {
     let mut read = Hooks::default();
-    if let Some(authorize) = Js(hooks.clone()).get("authorize") {
-        let hook: Function = authorize.0.dyn_into().map_err(|_| {
-            let expected = "expected a function";
-            error(Error::about(Code::BadOption, "options.authorize", expected))
-        })?;
+    if let Some(hook) = function(hooks, "authorize")? {
         let views = views.clone();
         read = read.authorize(move |intent, why| {
-            let intent = views.borrow_mut().of(&intent);
-            let asked = hook.call2(&JsValue::UNDEFINED, &intent, &text(why.as_str()));
+            let asked = ask(&hook, &views.borrow_mut().of(&intent), &text(why.as_str()));
+            async move { headers_of(&asked.await?).map_err(message) }
+        });
+    }
+    if let Some(hook) = function(hooks, "classify")? {
+        let views = views.clone();
+        read = read.classify(move |response, intent| {
+            let asked = ask(&hook, &response, &views.borrow_mut().of(&intent));
             async move {
-                let answer = match asked {
-                    Ok(answer) => JsFuture::from(Promise::resolve(&answer)).await,
-                    thrown => thrown,
-                };
-                answer
-                    .and_then(|answer| headers_of(&answer))
-                    .map_err(|thrown| {
-                        let message = Js(thrown).get("message");
-                        let message = message.and_then(|message| message.string());
-                        message.unwrap_or_default()
-                    })
+                let said = asked.await?;
+                if said.is_null_or_undefined() {
+                    return Ok(None);
+                }
+                let classified = Classified::read(&Js(said)).ok_or(Classified::EXPECTED)?;
+                Ok::<_, String>(Some(classified))
             }
         });
     }
+    if let Some(hook) = function(hooks, "isDelivered")? {
+        let views = views.clone();
+        read = read.is_delivered(move |response, intent| {
+            let asked = ask(&hook, &response, &views.borrow_mut().of(&intent));
+            async move { Ok::<_, String>(asked.await?.as_bool().ok_or(bool::EXPECTED)?) }
+        });
+    }
     Ok(read)
+}
+
+fn function(hooks: &JsValue, name: &str) -> Result<Option<Function>, JsValue> {
+    let Some(hook) = Js(hooks.clone()).get(name) else {
+        return Ok(None);
+    };
+    let hook = hook.0.dyn_into().map_err(|_| {
+        let name = ["options.", name].concat();
+        error(Error::about(Code::BadOption, &name, "expected a function"))
+    });
+    hook.map(Some)
+}
+
+/// Calls a hook, and waits for what it promised. An error is its message.
+fn ask(
+    hook: &Function,
+    first: &JsValue,
+    second: &JsValue,
+) -> Pin<Box<dyn Future<Output = Result<JsValue, String>>>> {
+    let called = hook.call2(&JsValue::UNDEFINED, first, second);
+    Box::pin(async move {
+        let answer = match called {
+            Ok(answer) => JsFuture::from(Promise::resolve(&answer)).await,
+            thrown => thrown,
+        };
+        answer.map_err(message)
+    })
+}
+
+fn message(thrown: JsValue) -> String {
+    let message = Js(thrown).get("message");
+    let message = message.and_then(|message| message.string());
+    message.unwrap_or_default()
 }
 
 /// What a hook gave as headers, in any form that `fetch` takes.

@@ -49,12 +49,14 @@ impl Default for Ended {
     }
 }
 
-/// Follows a `fetch` that was called to its end. `excerpt_always`: also of a success, for its receipt. `timeout`: when
+/// Follows a `fetch` that was called to its end. `excerpt_always`: also of a success, for its receipt. `asked`: a header that the
+/// verdict needs. `timeout`: when
 /// the attempt ends; a head that came before that is an answer, however long its body takes. `None` if what came is no
 /// response.
 pub async fn follow(
     promise: Promise,
     excerpt_always: bool,
+    asked: Option<&str>,
     timeout: u64,
     blocked_by_csp: impl Fn() -> bool,
     elapsed: impl Fn() -> u64,
@@ -65,9 +67,8 @@ pub async fn follow(
             // (One of another realm is no instance of ours.)
             get(&response, "redirected").as_bool()?;
             let response: Response = response.unchecked_into();
-            let left = timeout.saturating_sub(elapsed()) / 2;
-            let patience = u32::try_from(left).unwrap_or(EXCERPT_MS).min(EXCERPT_MS);
-            let head = head(&response, excerpt_always, patience).await;
+            let patience = patience(timeout, elapsed(), EXCERPT_MS);
+            let head = head(&response, excerpt_always, asked, patience).await;
             Ended {
                 answer: Answer::Response(head),
                 response: Some(response),
@@ -95,7 +96,19 @@ pub async fn follow(
     Some(ended)
 }
 
-async fn head(response: &Response, excerpt_always: bool, patience: u32) -> Head {
+/// How long what comes after the head may take: half of the time that is left of the attempt, up to a limit. All in
+/// milliseconds.
+pub fn patience(timeout: u64, elapsed: u64, limit: u32) -> u32 {
+    let left = timeout.saturating_sub(elapsed) / 2;
+    u32::try_from(left).unwrap_or(limit).min(limit)
+}
+
+async fn head(
+    response: &Response,
+    excerpt_always: bool,
+    asked: Option<&str>,
+    patience: u32,
+) -> Head {
     let headers = response.headers();
     let header = |name: &str| headers.get(name).ok().flatten();
     let status = response.status();
@@ -118,6 +131,7 @@ async fn head(response: &Response, excerpt_always: bool, patience: u32) -> Head 
             .is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case("true")),
         content_type,
         excerpt,
+        asked: asked.and_then(header),
         ..Head::default()
     }
 }

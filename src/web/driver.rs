@@ -3,7 +3,7 @@
 //! The engine is borrowed only while it decides. Effects wait in a list that the outermost call drains, so a listener
 //! may call back in, and what it asks for comes after what was decided before.
 
-use super::attempt::{follow, send_by, within, Ended};
+use super::attempt::{follow, patience, send_by, within, Ended};
 use super::global::{clocks, document, env, fetch, global_target, offline, warn};
 use super::latch::Latch;
 use super::listen::Listener;
@@ -19,9 +19,10 @@ use crate::engine::owner::ANONYMOUS;
 use crate::engine::queue::{Due, Ticket};
 use crate::engine::table::Table;
 use crate::engine::text::cut;
+use crate::engine::verdict::Ruling;
 use crate::engine::{
-    Applied, Beside, Code, Credentials, Effect, Error, Event, Intent, Key, Op, OutboxOptions,
-    Owner, Queue, Record, Report, State, SubmitOptions, Wall, Why,
+    Acknowledgement, Answer, Applied, Beside, Code, Credentials, Effect, Error, Event, Intent, Key,
+    Op, OutboxOptions, Owner, Queue, Record, Report, State, SubmitOptions, Wall, Why,
 };
 use crate::hooks::Hooks;
 use crate::outcome::Outcome;
@@ -37,6 +38,9 @@ pub const STORAGE_MS: u32 = 10_000;
 
 /// How long `authorize` may take, in milliseconds.
 const AUTHORIZE_MS: u32 = 30_000;
+
+/// How long the hooks that judge an answer may hold up the verdict, in milliseconds.
+const JUDGE_MS: u32 = 5_000;
 
 /// What a page holds of an intent that it sends, besides the row.
 #[derive(Clone, Default)]
@@ -498,6 +502,7 @@ impl Driver {
         );
         record.key_place = self.options.key_place.clone();
         record.fence = fresh_fence();
+        record.is_delivered = self.options.is_delivered.clone();
         let names = left_out.iter().map(|(name, _)| name.clone()).collect();
         record.require(names, self.hooks.names());
         if options.key.is_some() {
@@ -1070,12 +1075,16 @@ impl Driver {
             let ended = follow(
                 promise,
                 durable,
+                record
+                    .is_delivered
+                    .as_ref()
+                    .and_then(Acknowledgement::header_name),
                 timeout,
                 || driver.is_blocked(url),
                 || clocks().mono.saturating_sub(begun),
             )
             .await;
-            let ended = match ended {
+            let mut ended = match ended {
                 Some(ended) => ended,
                 None if driver.send.is_some() => {
                     let expected = "expected a promise of a Response";
@@ -1085,6 +1094,11 @@ impl Driver {
                 // A wrapper around `fetch`: what it did is anybody's guess.
                 None => Ended::default(),
             };
+            if let (Answer::Response(head), Some(response)) = (&mut ended.answer, &ended.response) {
+                let elapsed = clocks().mono.saturating_sub(begun);
+                let patience = patience(timeout, elapsed, JUDGE_MS);
+                head.ruling = driver.judge(&record, response, patience).await;
+            }
             driver.forget_attempt(&key, fence);
             if let Some(response) = ended.response {
                 driver
@@ -1094,6 +1108,41 @@ impl Driver {
             }
             driver.input(Event::Answered(key, fence, Box::new(ended.answer)));
         });
+    }
+
+    /// What the application's hooks say of an answer.
+    async fn judge(&self, record: &Record, response: &Response, patience: u32) -> Ruling {
+        let Hooks {
+            classify,
+            is_delivered,
+            ..
+        } = &self.hooks;
+        if classify.is_none() && is_delivered.is_none() {
+            return Ruling::None;
+        }
+        let durable = !self.queue.borrow().in_memory(&record.key);
+        let intent = Rc::new(Intent::of(record, durable));
+        let copy = || response.clone().map_err(|_| String::from("no copy"));
+        let said = within(patience, async {
+            if let Some(classify) = classify {
+                if let Some(classified) = classify(copy()?, intent.clone()).await? {
+                    return Ok(Ruling::Classified(classified));
+                }
+            }
+            match is_delivered {
+                Some(hook) if response.ok() && !hook(copy()?, intent).await? => {
+                    Ok(Ruling::NotAcknowledged)
+                }
+                _ => Ok(Ruling::None),
+            }
+        });
+        let error = match said.await {
+            Some(Ok(ruling)) => return ruling,
+            Some(Err::<_, String>(error)) => error,
+            None => "it did not answer in time".into(),
+        };
+        warn(&["resubmit: classify or isDelivered failed: ", &error].concat());
+        Ruling::Failed
     }
 
     /// Whether a violation of `connect-src` named this URL. Some engines tell the origin alone of a redirect: that is no

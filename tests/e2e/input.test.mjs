@@ -61,7 +61,7 @@ const bad = [
   ["a policy that never tries", () => ["/orders", {}, { policy: { maxAttempts: 0 } }], "bad-option", /^options\.policy\.maxAttempts: /],
   ["a fraction of a millisecond", () => ["/orders", {}, { policy: { baseMs: 0.5 } }], "bad-option", /^options\.policy\.baseMs: /],
   ["meta above 4 KiB", () => ["/orders", {}, { meta: "x".repeat(5_000) }], "bad-option", /^options\.meta: /],
-  ["an option of what is to come", () => ["/orders", {}, { coalesceKey: "x" }], "bad-option", /^options\.coalesceKey: /],
+  ["a function where data is kept", () => ["/orders", {}, { isDelivered: () => true }], "bad-option", /^options\.isDelivered: /],
 ];
 
 test("bad input: the code, the field, and nothing stored or sent", async () => {

@@ -33,6 +33,12 @@ export function misspelt() {
   createOutbox({ persistHeaders: "x-tenant" });
   // @ts-expect-error headers, not a token
   createOutbox({ authorize: () => 7 });
+  // @ts-expect-error no such verdict
+  createOutbox({ classify: () => "ignored" });
+  // @ts-expect-error yes or no
+  createOutbox({ isDelivered: () => "yes" });
+  // @ts-expect-error functions are the outbox's: a row can't keep them
+  outbox.submit("/", {}, { isDelivered: () => true });
   // @ts-expect-error of a loop alone
   createOutbox({ policy: { maxElapsedMs: 1 } });
   // @ts-expect-error a schedule is data

@@ -15,7 +15,7 @@ import {
 } from "resubmit";
 
 const outbox: Outbox = createOutbox({ name: "orders" });
-createOutbox({ owner: null });
+createOutbox({ owner: null, isDelivered: { header: "X-Order: taken" }, classify: () => {} });
 
 export function wire(form: HTMLFormElement) {
   form.addEventListener("submit", async (event) => {
@@ -55,6 +55,8 @@ export function options(signal: AbortSignal): Submission {
     onAbort: "detach",
     onMaybeDelivered: "park",
     authorize: async (intent, why) => (why === "first" && intent.attempt === 0 ? { authorization: "Bearer t" } : null),
+    classify: async (response, { meta }) => (response.status === 409 && meta ? "delivered" : undefined),
+    isDelivered: async (response) => (await response.text()) === "ok",
     maxBodyBytes: 1024,
     storage: "memory",
     wasm: new URL("https://example.com/resubmit.wasm"),
@@ -71,6 +73,7 @@ export function options(signal: AbortSignal): Submission {
     signal,
     onAbort: "cancel",
     onMaybeDelivered: "resend",
+    isDelivered: { statuses: [201], contentType: "application/json", header: "X-Order" },
   });
 }
 

@@ -248,6 +248,24 @@ export interface SubmitOptions<Meta = Json> {
   onAbort?: "cancel" | "detach";
   /** `"park"` is for a server that does not know the key. Default `"resend"`. */
   onMaybeDelivered?: "resend" | "park";
+  /** What a 2xx must be to count as delivered. Default: the outbox's. */
+  isDelivered?: Acknowledgement;
+}
+
+/**
+ * What `classify` may say: `delivered`; `retry`, under the same key and not before what `Retry-After` says; `refused`, as `invalid`;
+ * `parked`, as `unexpected`; `unauthorized`.
+ */
+export type Classified = "delivered" | "retry" | "refused" | "parked" | "unauthorized";
+
+/** What a 2xx must be to count as delivered; at least one of them. From a captive portal, say, it is not. */
+export interface Acknowledgement {
+  /** One of these statuses, from 200 to 299. */
+  statuses?: readonly number[];
+  /** This media type; parameters do not count. */
+  contentType?: string;
+  /** This header: `"Name"` with any value, or `"Name: value"`. From another origin the server has to expose it. */
+  header?: string;
 }
 
 /** Why `authorize` is asked: for an intent's first attempt in this page, or because the server refused what it was sent. */
@@ -287,6 +305,19 @@ export interface OutboxOptions {
    * time per origin, over all tabs. Intents submitted with it wait for a page that has it.
    */
   authorize?: (intent: Intent, why: AuthorizeReason) => HeadersInit | null | Promise<HeadersInit | null>;
+  /**
+   * Says what an answer means, in place of the table; `undefined` or `null`: the table decides. Gets a copy of the response. It and
+   * `isDelivered` have 5 s together (half of what is left of the attempt, if that is less). Where one throws or says what it
+   * may not, a 2xx is parked as `hook-failed`, since nobody knows what it means, and of everything else the table decides.
+   * Intents submitted with it wait for a page that has it.
+   */
+  classify?: (response: Response, intent: Intent) => Classified | null | undefined | void | Promise<Classified | null | undefined | void>;
+  /**
+   * What a 2xx must be to count as delivered: otherwise it is tried again, under the same key. A function gets a copy of the response,
+   * and says `true` or `false`; intents submitted with it wait for a page that has it. As data it is stored with the intent, and
+   * every page judges by it.
+   */
+  isDelivered?: Acknowledgement | ((response: Response, intent: Intent) => boolean | Promise<boolean>);
   /** What an abort of the caller's signal does by default. */
   onAbort?: "cancel" | "detach";
   /** `"park"` is for a server that does not know the key. Default `"resend"`. */

@@ -42,8 +42,11 @@ class Outbox extends EventTarget {
    */
   constructor(options, gone) {
     super();
-    const { wasm, onAbort, authorize, ...rest } = options;
-    this.#options = { wasm, onAbort, hooks: { authorize }, rest };
+    const { wasm, onAbort, authorize, classify, ...rest } = options;
+    const hooks = { authorize, classify, isDelivered: undefined };
+    // As data it is stored.
+    if (typeof rest.isDelivered === "function") [hooks.isDelivered, rest.isDelivered] = [rest.isDelivered, undefined];
+    this.#options = { wasm, onAbort, hooks, rest };
     this.#gone = gone;
     this.#intents = new Intents(() => this.#core?.intents());
     this.#opened = this.#open();
