@@ -12,6 +12,7 @@ import { dist } from "./lib/paths.mjs";
  * `budget` is where this has to get to. `ceiling` is where it is: above it `npm run size` fails. A ceiling only goes down,
  * until it is the budget; raising one takes a line that says what was bought.
  */
+// 97.25 KiB: 95.5 before `retentionMs`: what nobody comes back to does not stay on a shared device for ever.
 // 95.5 KiB: 93 before `classify` and `isDelivered`: what an answer means is the application's word where HTTP's is not enough.
 // 93 KiB: 83.5 before owners: nothing of one person's is sent, listed or lost in the session of another, over all tabs.
 // 83.5 KiB: 79 before `authorize`: one refresh at a time over all tabs, and what is refused waits for the person instead of ending.
@@ -20,7 +21,7 @@ import { dist } from "./lib/paths.mjs";
 // 74 KiB: 70.5 before origins had gates, so that a thousand intents over a dead server cost it one request at a time.
 // 70.5 KiB: 68 before what a tester found to lose, double or misreport an order was mended, and before opening over many
 // waiting rows was made as quick as it was.
-const wasm = { budget: 34 * 1024, ceiling: 95.5 * 1024 };
+const wasm = { budget: 34 * 1024, ceiling: 97.25 * 1024 };
 // 6.75 KiB: 6.5 before owners: a submission is followed by key and owner.
 // 6.5 KiB: 6.25 before events and the objects that come with them were made only where somebody listens.
 const script = { budget: 5 * 1024, ceiling: 6.75 * 1024 };

@@ -429,3 +429,19 @@ fn what_lives_in_memory_coalesces_too() {
     });
     assert!(ended);
 }
+
+#[test]
+fn a_parked_head_that_is_forgotten_lets_the_next_go() {
+    let mut disk = Disk::new();
+    for name in ["a", "b"] {
+        disk.submit(name, |row| row.lane = Some("cart".into()));
+    }
+    disk.attempt("a", status(302));
+    assert_eq!(disk.row("b").next_attempt_at, None);
+    disk.now = disk.row("a").forget_at.unwrap();
+    let applied = disk.run(Op::Expire(key("a")));
+    assert_eq!(disk.row("a").reason, Some(Reason::Expired));
+    assert_eq!(disk.row("a").lane, None);
+    assert_eq!(disk.row("b").next_attempt_at, Some(disk.now));
+    assert_eq!(applied.also.len(), 1);
+}

@@ -1018,6 +1018,105 @@ fn a_row_is_forgotten_only_after_its_end() {
     }
 }
 
+/// A row that is about somebody, with a retention of ten days.
+fn personal() -> Record {
+    let mut row = record(Policy::patient());
+    row.meta = Some("\"for Ada\"".into());
+    row.form_key = Some("application".into());
+    row.request.headers = vec![("x-name".into(), "Ada".into())];
+    row.request.url = "https://shop.test/people/ada".into();
+    row.retention_ms = 10 * DAY;
+    row
+}
+
+#[test]
+fn what_nobody_came_back_to_is_forgotten_but_for_its_key_and_time() {
+    for end in [status(302), status(422)] {
+        let mut row = personal();
+        row.claim(&mut env(NOW));
+        row.settle(row.fence, &end, &mut env(NOW + 5));
+        assert!(row.evidence.is_some() && row.state.is_settled());
+        let expire = Op::Expire(row.key.clone());
+        let early = expire.apply(Some(Rc::new(row.clone())), &mut env(NOW + 10 * DAY));
+        assert!(!early.accepted && early.writes.is_empty());
+        let now = NOW + 5 + 10 * DAY;
+        let applied = expire.apply(Some(Rc::new(row.clone())), &mut env(now));
+        assert!(applied.accepted && applied.settled);
+        let left = applied.record.unwrap();
+        let mut expected = Record::new(
+            &row.owner,
+            row.key.clone(),
+            RequestHead::default(),
+            Policy::patient(),
+            row.created_at,
+        );
+        expected.attempts = 1;
+        expected.fence = row.fence;
+        expected.maybe_delivered = row.maybe_delivered;
+        expected.state = State::Cancelled;
+        expected.reason = Some(Reason::Expired);
+        expected.settled_at = Some(now);
+        expected.forget_at = Some(now + 7 * DAY);
+        expected.next_attempt_at = None;
+        expected.schedule = None;
+        assert_eq!(*left, expected);
+        let writes = [Write::Put(left.clone()), Write::DropBody(left.key.clone())];
+        assert_eq!(applied.writes, writes);
+        // It ended, whatever is submitted under its key.
+        let again = Op::Store(Rc::new(personal())).apply(Some(left.clone()), &mut env(now));
+        assert!(again.error.is_none() && !again.accepted);
+        let retry = Op::Retry {
+            key: left.key.clone(),
+            new_key: key("new"),
+            may_repeat: true,
+        };
+        let retried = retry.apply(Some(left.clone()), &mut env(now));
+        assert_eq!(retried.error.unwrap().code(), Code::BadState);
+        // Shown to nobody, it goes too.
+        let gone = expire.apply(Some(left.clone()), &mut env(now + 7 * DAY));
+        let writes = [
+            Write::Delete(left.key.clone()),
+            Write::DropBody(left.key.clone()),
+        ];
+        assert_eq!(gone.writes, writes);
+    }
+}
+
+#[test]
+fn what_waits_is_never_forgotten_and_a_receipt_no_later_than_its_retention() {
+    let waiting = Rc::new(personal());
+    let expire = Op::Expire(waiting.key.clone());
+    let applied = expire.apply(Some(waiting), &mut env(NOW + 400 * DAY));
+    assert!(!applied.accepted && applied.writes.is_empty());
+    let mut delivered = personal();
+    delivered.retention_ms = DAY;
+    delivered.claim(&mut env(NOW));
+    delivered.settle(delivered.fence, &status(201), &mut env(NOW));
+    assert_eq!(delivered.forget_at, Some(NOW + DAY));
+    // A person's retry begins anew.
+    let mut parked = personal();
+    parked.claim(&mut env(NOW));
+    parked.settle(parked.fence, &status(302), &mut env(NOW));
+    assert_eq!(parked.forget_at, Some(NOW + 10 * DAY));
+    parked.retry(true, NOW + DAY);
+    assert_eq!(parked.forget_at, None);
+}
+
+#[test]
+fn a_clock_that_was_ahead_when_it_settled_does_not_keep_it_for_years() {
+    let ahead = NOW + 400 * DAY;
+    let mut row = personal();
+    row.claim(&mut env(ahead));
+    row.settle(row.fence, &status(422), &mut env(ahead));
+    let expire = Op::Expire(row.key.clone());
+    let applied = expire.apply(Some(Rc::new(row)), &mut env(NOW));
+    assert!(!applied.accepted && !applied.settled);
+    let row = applied.record.unwrap();
+    assert_eq!(row.settled_at, Some(NOW));
+    assert_eq!(row.forget_at, Some(NOW + 10 * DAY));
+    assert_eq!(applied.writes, [Write::Put(row)]);
+}
+
 #[test]
 fn what_was_promised_is_written_strictly() {
     let row = Rc::new(record(Policy::patient()));
@@ -1288,7 +1387,7 @@ prop_compose! {
         (next_attempt_at, fence, key_used_at) in (optional(number()), number(), optional(number())),
         flags in any::<[bool; 5]>(),
         (evidence, receipt) in (optional(any_evidence()), optional(any_receipt())).boxed(),
-        (settled_at, forget_at) in (optional(number()), optional(number())),
+        (settled_at, retention_ms, forget_at) in (optional(number()), number(), optional(number())),
     ) -> Record {
         let [cuttable, maybe_delivered, maybe_delivered_before, may_repeat, conflict_is_twin] = flags;
         Record {
@@ -1296,7 +1395,7 @@ prop_compose! {
             owner, key, created_at, budget_from, state, reason, request, origin, needs, left_out, hooks, is_delivered, policy, meta, form_key,
             lane, lane_seq, on_parked: OnParked::Skip, coalesce_key, replaces, fingerprint, attempts, spent, next_attempt_at, schedule,
             not_before, cuttable, fence, maybe_delivered, maybe_delivered_before, may_repeat, key_used_at,
-            conflicts, conflict_is_twin, refused_credentials, evidence, receipt, settled_at, forget_at,
+            conflicts, conflict_is_twin, refused_credentials, evidence, receipt, settled_at, retention_ms, forget_at,
             key_place: KeyPlace { format, header, field },
             lease: lease.map(|(deadline, locked)| Lease {
                 written_at: deadline.written_at,

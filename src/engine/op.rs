@@ -9,7 +9,7 @@ use super::gate::Gate;
 use super::key::Key;
 use super::lane::Vacated;
 use super::owner::{self, Owner};
-use super::record::Record;
+use super::record::{Reason, Record};
 use super::transition::Claim;
 use super::verdict::Answer;
 use std::rc::Rc;
@@ -49,6 +49,8 @@ pub enum Op {
     Discard(Key),
     /// Deletes it if it is settled for good: a page has shown how it ended.
     Forget(Key),
+    /// Deletes it when its time is over, or what is kept of it besides its key if nobody was shown how it ended.
+    Expire(Key),
     /// Mends deadlines that a clock ahead of its time wrote.
     Reanchor(Key),
     /// Brings its next attempt forward: the network is back.
@@ -125,6 +127,7 @@ impl Op {
             | Op::Retry { key, .. }
             | Op::Discard(key)
             | Op::Forget(key)
+            | Op::Expire(key)
             | Op::Reanchor(key)
             | Op::BringForward(key) => key,
         }
@@ -147,7 +150,7 @@ impl Op {
     pub fn is_strict(&self) -> bool {
         !matches!(
             self,
-            Op::Deny { .. } | Op::Forget(_) | Op::Reanchor(_) | Op::BringForward(_)
+            Op::Deny { .. } | Op::Forget(_) | Op::Expire(_) | Op::Reanchor(_) | Op::BringForward(_)
         )
     }
 
@@ -186,7 +189,9 @@ impl Op {
             // A key that is known is no new intent: the same bytes are the same submission, other bytes the caller's
             // mistake.
             Op::Store(record) => {
-                if row.fingerprint != record.fingerprint {
+                // (What has expired keeps no print: it ended, whatever it was.)
+                let expired = row.reason == Some(Reason::Expired);
+                if row.fingerprint != record.fingerprint && !expired {
                     applied.error = Some(Error::new(
                         Code::KeyReused,
                         "options.key: known with another method, URL, type or body",
@@ -263,6 +268,20 @@ impl Op {
                 }
                 applied.delete(key);
                 false
+            }
+            Op::Expire(key) => {
+                applied.accepted = row.is_old(now);
+                if applied.accepted && before.is_over() {
+                    applied.delete(key);
+                } else if applied.accepted {
+                    applied.vacated = row.lane.clone().map(|lane| Vacated {
+                        owner: row.owner.clone(),
+                        lane,
+                        wait: 0,
+                    });
+                    row.expire(now);
+                }
+                row.anchor_retention(now) || applied.accepted && !before.is_over()
             }
             Op::Forget(key) => {
                 applied.accepted = before.is_over();

@@ -2,11 +2,12 @@
 
 use super::acknowledgement::Acknowledgement;
 use super::decode::{Fields, Source};
+use super::env::Millis;
 use super::error::Error;
 use super::key::{Key, KeyPlace};
 use super::owner::Owner;
 use super::policy::{OnMaybeDelivered, Policy};
-use super::record::{OnParked, Record};
+use super::record::{OnParked, Record, RETENTION_MS};
 use super::shape::Visitor;
 use super::words::words;
 
@@ -65,6 +66,8 @@ pub struct OutboxOptions {
     pub persist_headers: Vec<String>,
     /// What a 2xx must be to count as delivered, for submissions that do not say. Default: any.
     pub is_delivered: Option<Acknowledgement>,
+    /// How long a settled row may keep body, evidence and receipt, in milliseconds. Default 30 days.
+    pub retention_ms: Millis,
     /// The largest body, in bytes.
     pub max_body_bytes: u64,
     /// Whether to use IndexedDB; otherwise everything stays in this page.
@@ -80,6 +83,7 @@ impl Default for OutboxOptions {
             key_place: KeyPlace::default(),
             persist_headers: Vec::new(),
             is_delivered: None,
+            retention_ms: RETENTION_MS,
             max_body_bytes: MAX_BODY_BYTES,
             durable: true,
         }
@@ -102,6 +106,7 @@ impl OutboxOptions {
             "keyField",
             "persistHeaders",
             "isDelivered",
+            "retentionMs",
             "maxBodyBytes",
             "storage",
             "onMaybeDelivered",
@@ -122,6 +127,7 @@ impl OutboxOptions {
             .named(&mut fields, ["keyFormat", "keyHeader", "keyField"]);
         fields.field("persistHeaders", &mut options.persist_headers);
         options.is_delivered = Acknowledgement::read(&mut fields);
+        fields.millis("retentionMs", &mut options.retention_ms);
         fields.field("maxBodyBytes", &mut options.max_body_bytes);
         fields.field("storage", &mut storage);
         options.durable = storage == Storage::IndexedDb;

@@ -886,6 +886,17 @@ impl Queue {
                     self.report(Report::Removed(key.clone()));
                 }
             }
+            Op::Expire(key) => {
+                if let Some(record) = applied.record.as_ref().filter(|_| applied.accepted) {
+                    if applied.settled {
+                        self.update(record);
+                        self.settled(record.clone(), None);
+                    } else {
+                        self.live.remove(key);
+                        self.report(Report::Removed(key.clone()));
+                    }
+                }
+            }
             // (What was taken back lives in memory by now.)
             Op::Unstore(_) | Op::Spoil(_) => {}
             Op::Reanchor(_) => self.look = true,

@@ -100,6 +100,8 @@ words! {
         Superseded = "superseded",
         /// Cancelled: everything of its owner was deleted.
         Cleared = "cleared",
+        /// Cancelled: nobody came back to it within `retentionMs`. Its key and the time are all that is left.
+        Expired = "expired",
     }
 }
 
@@ -121,6 +123,9 @@ words! {
         BlockedOrCors = "blocked-or-cors",
     }
 }
+
+/// How long what is kept of a settled row stays by default: 30 days, in milliseconds.
+pub const RETENTION_MS: Millis = 30 * 24 * 60 * 60 * 1_000;
 
 /// A moment in the future, kept as when it was written and how long was to be waited. A moment alone could not be told
 /// from one that a wrong clock wrote.
@@ -317,6 +322,8 @@ pub struct Record {
     pub receipt: Option<Receipt>,
     /// When it settled.
     pub settled_at: Option<Wall>,
+    /// How long what is kept of a settled row may stay.
+    pub retention_ms: Millis,
     /// When what is kept of a settled row is to go.
     pub forget_at: Option<Wall>,
 }
@@ -374,6 +381,7 @@ impl Record {
             evidence: None,
             receipt: None,
             settled_at: None,
+            retention_ms: RETENTION_MS,
             forget_at: None,
         };
         record.schedule(Deadline::after(now, 0));
@@ -507,6 +515,7 @@ impl Shape for Record {
         visitor.optional("evidence", &mut self.evidence);
         visitor.optional("receipt", &mut self.receipt);
         visitor.field("settledAt", &mut self.settled_at);
+        visitor.millis("retentionMs", &mut self.retention_ms);
         visitor.field("forgetAt", &mut self.forget_at);
     }
 }

@@ -4,8 +4,10 @@ use super::backoff;
 use super::env::{Env, Millis, Wall};
 use super::error::{Code, Error};
 use super::key::Key;
-use super::policy::OnMaybeDelivered;
-use super::record::{Deadline, Evidence, Lease, OnParked, Reason, Receipt, Record, State};
+use super::policy::{OnMaybeDelivered, Policy};
+use super::record::{
+    Deadline, Evidence, Lease, OnParked, Reason, Receipt, Record, RequestHead, State,
+};
 use super::retry_after::Floor;
 use super::verdict::{hint, verdict, About, Answer, Head, Verdict};
 
@@ -289,8 +291,49 @@ impl Record {
         self.state = state;
         self.reason = Some(reason);
         self.settled_at = Some(now);
+        self.forget_at = Some(now.saturating_add(self.retention_ms));
         self.leave_schedule();
         self.leave_lane();
+    }
+
+    /// When nobody is to be shown how it ended any more, if nobody was until then.
+    fn keep_receipt(&mut self, now: Wall) {
+        let kept = self.policy.max_age_ms.min(self.retention_ms);
+        self.forget_at = Some(now.saturating_add(kept));
+    }
+
+    /// Nobody came back to it in time: nothing but the key, the times and the reason is left. That is shown like any end.
+    pub(super) fn expire(&mut self, now: Wall) {
+        let mut left = Record::new(
+            &self.owner,
+            self.key.clone(),
+            RequestHead::default(),
+            Policy::patient(),
+            self.created_at,
+        );
+        left.fence = self.fence;
+        left.attempts = self.attempts;
+        left.maybe_delivered = self.maybe_delivered;
+        left.cancel_for(Reason::Expired, now);
+        *self = left;
+    }
+
+    /// Whether it is time to forget it.
+    pub(super) fn is_old(&self, now: Wall) -> bool {
+        self.state.is_settled() && self.forget_at.is_some_and(|at| at <= now)
+    }
+
+    /// Counts from now what a clock that was ahead counted from later. Returns whether the row changed.
+    pub(super) fn anchor_retention(&mut self, now: Wall) -> bool {
+        let Some((settled, forget)) = self.settled_at.zip(self.forget_at) else {
+            return false;
+        };
+        let wrong = settled > now;
+        if wrong {
+            self.settled_at = Some(now);
+            self.forget_at = Some(now.saturating_add(forget.saturating_sub(settled)));
+        }
+        wrong
     }
 
     /// A settled row leaves its lane, unless it holds it; and nothing is to take the place of what is over.
@@ -340,7 +383,7 @@ impl Record {
             self.evidence = None;
             self.settled_at = Some(now);
         }
-        self.forget_at = Some(now.saturating_add(self.policy.max_age_ms));
+        self.keep_receipt(now);
         self.leave_schedule();
         self.leave_lane();
         true
@@ -375,7 +418,7 @@ impl Record {
 
     fn cancel_for(&mut self, reason: Reason, now: Wall) {
         self.end(State::Cancelled, reason, now);
-        self.forget_at = Some(now.saturating_add(self.policy.max_age_ms));
+        self.keep_receipt(now);
     }
 
     /// Brings the next attempt forward to within the policy's spread, because the network is back: once per wait, never
@@ -456,6 +499,7 @@ impl Record {
         self.budget_from = now;
         self.may_repeat = may_repeat;
         self.settled_at = None;
+        self.forget_at = None;
         // What is left of the server's floor, written anew with the schedule, so that a clock set back moves both alike.
         let floor = self
             .not_before
@@ -480,7 +524,6 @@ impl Record {
             maybe_delivered_before: false,
             evidence: None,
             fingerprint: None,
-            forget_at: None,
             created_at: now,
             ..self.clone()
         };

@@ -39,6 +39,9 @@ pub const STORAGE_MS: u32 = 10_000;
 /// How long `authorize` may take, in milliseconds.
 const AUTHORIZE_MS: u32 = 30_000;
 
+/// How often a page looks for what was kept for long enough: once a day, in milliseconds.
+const FORGET_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// How long the hooks that judge an answer may hold up the verdict, in milliseconds.
 const JUDGE_MS: u32 = 5_000;
 
@@ -141,6 +144,8 @@ pub struct Driver {
     watches: RefCell<Table<Key, Vec<Watch>>>,
     observers: Observers,
     listing: RefCell<Option<Listing>>,
+    /// When it last forgot what was kept for long enough.
+    forgot: Cell<Wall>,
     blocked: RefCell<Vec<String>>,
     trouble: Cell<Option<StorageError>>,
     closed: Cell<bool>,
@@ -247,6 +252,7 @@ impl Driver {
             watches: RefCell::default(),
             observers,
             listing: RefCell::default(),
+            forgot: Cell::default(),
             blocked: RefCell::default(),
             trouble: Cell::new(None),
             closed: Cell::new(false),
@@ -303,12 +309,28 @@ impl Driver {
                     driver.trouble.set(None);
                     driver.ready.set(Stored::Durable);
                     driver.input(Event::Opened);
-                    // Not urgent: the next page does it otherwise.
-                    let _ = store.forget_old(clocks().wall).await;
                 }
                 Err(error) => driver.in_trouble(error),
             }
         });
+    }
+
+    /// Forgets what was kept for long enough, whosever it is.
+    async fn forget_old(self: &Rc<Self>, store: &Rc<Store>) {
+        self.forgot.set(clocks().wall);
+        while let Ok((changed, more)) = store.forget_old(&mut env()).await {
+            let stuck = changed.is_empty();
+            let owner = self.owner.get().flatten();
+            for (op, applied) in changed {
+                let of = applied.record.as_ref().map(|record| &record.owner);
+                if of == owner.as_ref() {
+                    self.input(Event::Committed(1, op, Box::new(applied)));
+                }
+            }
+            if !more || stuck {
+                break;
+            }
+        }
     }
 
     fn in_trouble(&self, error: StorageError) {
@@ -503,6 +525,7 @@ impl Driver {
         record.key_place = self.options.key_place.clone();
         record.fence = fresh_fence();
         record.is_delivered = self.options.is_delivered.clone();
+        record.retention_ms = self.options.retention_ms;
         let names = left_out.iter().map(|(name, _)| name.clone()).collect();
         record.require(names, self.hooks.names());
         if options.key.is_some() {
@@ -936,6 +959,9 @@ impl Driver {
             let due = store.due(clocks().wall).await;
             if patience.in_time() {
                 driver.queried(due);
+            }
+            if clocks().wall.abs_diff(driver.forgot.get()) > FORGET_MS {
+                driver.forget_old(&store).await;
             }
         });
     }

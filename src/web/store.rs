@@ -391,17 +391,12 @@ impl Store {
             op.run(row, beside, env)
         };
         write_gate(&gates, &applied)?;
+        let owner = self.owner.borrow().clone().unwrap_or_default();
         for write in &applied.writes {
-            self.write(&intents, &bodies, write, body.as_ref()).await?;
+            self.write(&owner, &intents, &bodies, write, body.as_ref())
+                .await?;
         }
-        if let Some(vacated) = &applied.vacated {
-            let first = first_of(&intents, vacated).await?;
-            let promoted = first.and_then(|first| lane::promote(first, vacated, env.wall));
-            if let Some(promoted) = promoted {
-                intents.put(&to_row(&promoted), None)?;
-                applied.also.push(promoted);
-            }
-        }
+        self.promote(&intents, &mut applied, env.wall).await?;
         commit(transaction).await?;
         Ok((applied, body))
     }
@@ -409,29 +404,31 @@ impl Store {
     /// The request futures of writes are not awaited: the commit stands for all of them.
     async fn write(
         &self,
+        owner: &str,
         intents: &ObjectStore,
         bodies: &ObjectStore,
         write: &Write,
         body: Option<&Uint8Array>,
     ) -> Result<()> {
+        let id = |key: &Key| JsValue::from(Array::of2(&owner.into(), &key.as_str().into()));
         match write {
             Write::Put(record) => {
                 intents.put(&to_row(record), None)?;
             }
             Write::PutBody(key) => {
                 if let Some(body) = body {
-                    bodies.put(body, Some(&self.id(key)))?;
+                    bodies.put(body, Some(&id(key)))?;
                 }
             }
             Write::CopyBody(from, to) => {
                 let body = self.body(bodies, from).await?;
-                bodies.put(&body, Some(&self.id(to)))?;
+                bodies.put(&body, Some(&id(to)))?;
             }
             Write::DropBody(key) => {
-                bodies.delete(self.id(key))?;
+                bodies.delete(id(key))?;
             }
             Write::Delete(key) => {
-                intents.delete(self.id(key))?;
+                intents.delete(id(key))?;
             }
         }
         Ok(())
@@ -627,22 +624,53 @@ impl Store {
         self.read(&intents, key).await
     }
 
-    /// Deletes receipts that nobody came to see and whose time is over.
-    pub async fn forget_old(self: &Rc<Self>, now: Wall) -> Result<()> {
-        let transaction = self.begin(&[INTENTS, BODIES], "readwrite", false).await?;
+    /// Forgets, in one transaction, up to [`PAGE`] rows that were kept for long enough, whosever they are. Returns what
+    /// changed, and whether there is more.
+    pub async fn forget_old(self: &Rc<Self>, env: &mut Env) -> Result<(Vec<(Op, Applied)>, bool)> {
+        let stores = [INTENTS, BODIES];
+        let transaction = self.begin(&stores, "readwrite", false).await?;
         let intents = transaction.object_store(INTENTS)?;
         let bodies = transaction.object_store(BODIES)?;
-        let until = KeyRange::upper_bound(&Array::of1(&(now as f64).into()), None)?;
-        let old = intents
-            .index(FORGET)?
-            .get_all(Some(Query::KeyRange(until)), Some(PAGE))?
-            .await?;
-        for row in old {
-            let id: JsValue = Array::of2(&get(&row, "owner"), &get(&row, "key")).into();
-            intents.delete(id.clone())?;
-            bodies.delete(id)?;
+        let index = intents.index(FORGET)?;
+        let until = KeyRange::upper_bound(&Array::of1(&(env.wall as f64).into()), None)?;
+        let old = Some(Query::KeyRange(until));
+        let mut rows = index.get_all(old, Some(PAGE))?.await?;
+        let more = rows.len() >= PAGE as usize;
+        // If a clock that was ahead wrote one, it is the furthest of all, or goes no later than a right one.
+        let last = index.open_cursor(None, Some(CursorDirection::Prev))?;
+        if let Some(cursor) = last.await? {
+            let row = cursor.value()?;
+            let later = get(&row, "forgetAt").as_f64() > Some(env.wall as f64);
+            rows.extend(later.then_some(row));
         }
-        commit(transaction).await
+        let mut changed = Vec::new();
+        // (What a newer build wrote is its affair.)
+        for record in rows.into_iter().filter_map(read) {
+            let (op, owner) = (Op::Expire(record.key.clone()), record.owner.clone());
+            let mut applied = op.run(Some(record), Beside::default(), env);
+            for write in &applied.writes {
+                self.write(&owner, &intents, &bodies, write, None).await?;
+            }
+            self.promote(&intents, &mut applied, env.wall).await?;
+            if !applied.writes.is_empty() {
+                changed.push((op, applied));
+            }
+        }
+        commit(transaction).await?;
+        Ok((changed, more))
+    }
+
+    /// Gives the first of a lane that was vacated its deadline.
+    async fn promote(&self, intents: &ObjectStore, applied: &mut Applied, now: Wall) -> Result<()> {
+        if let Some(vacated) = &applied.vacated {
+            let first = first_of(intents, vacated).await?;
+            let promoted = first.and_then(|first| lane::promote(first, vacated, now));
+            if let Some(promoted) = promoted {
+                intents.put(&to_row(&promoted), None)?;
+                applied.also.push(promoted);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -108,6 +108,7 @@ export function cancelled(reason: CancelledReason): string {
     case "discarded":
     case "superseded":
     case "cleared":
+    case "expired":
       return reason;
     default:
       return never(reason);

@@ -57,6 +57,7 @@ export function options(signal: AbortSignal): Submission {
     authorize: async (intent, why) => (why === "first" && intent.attempt === 0 ? { authorization: "Bearer t" } : null),
     classify: async (response, { meta }) => (response.status === 409 && meta ? "delivered" : undefined),
     isDelivered: async (response) => (await response.text()) === "ok",
+    retentionMs: 86_400_000,
     maxBodyBytes: 1024,
     storage: "memory",
     wasm: new URL("https://example.com/resubmit.wasm"),

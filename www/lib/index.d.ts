@@ -39,7 +39,7 @@ export type ParkedReason =
   | "unauthorized";
 
 /** Why an intent was given up. */
-export type CancelledReason = "discarded" | "superseded" | "cleared";
+export type CancelledReason = "discarded" | "superseded" | "cleared" | "expired";
 
 /**
  * Why a submission is not on this device's disk. `asked`: `durable: false`, `storage: "memory"`, or given up before it was
@@ -322,6 +322,11 @@ export interface OutboxOptions {
   onAbort?: "cancel" | "detach";
   /** `"park"` is for a server that does not know the key. Default `"resend"`. */
   onMaybeDelivered?: "resend" | "park";
+  /**
+   * How long a settled intent may keep its body, evidence and receipt on the device. Then its key, the times and the reason `expired`
+   * are left, until somebody is shown that, for a week at most. Stored with the intent. Default 30 days.
+   */
+  retentionMs?: number;
   /** The largest body, in bytes. Default 25 MiB. */
   maxBodyBytes?: number;
   /** `"memory"`: keep everything in this page. Default `"indexeddb"`. */
