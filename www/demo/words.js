@@ -67,7 +67,7 @@ const REASONS = {
   discarded: "given up",
   superseded: "a newer one took its place",
   cleared: "cleared",
-  expired: "Nobody came back to it in time: what was in it was deleted from this device.",
+  expired: "forgotten: nobody came back to it",
 };
 
 /**
