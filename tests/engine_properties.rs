@@ -8,7 +8,8 @@ mod common;
 use common::simulation::*;
 use common::{DAY, HOUR, MINUTE};
 use proptest::prelude::*;
-use resubmit::engine::{Jitter, OnMaybeDelivered, Policy};
+use resubmit::engine::verdict::Ruling;
+use resubmit::engine::{Classified, Jitter, OnMaybeDelivered, Policy};
 
 /// As many cases as `PROPTEST_CASES` says, else `default`.
 fn cases(default: u32) -> ProptestConfig {
@@ -50,7 +51,20 @@ fn fault() -> impl Strategy<Value = Fault> {
         1 => Just(Fault::Silent),
         1 => Just(Fault::Twin),
         1 => Just(Fault::SignIn),
+        2 => ruling().prop_map(Fault::Judged),
     ]
+}
+
+fn ruling() -> impl Strategy<Value = Ruling> {
+    prop::sample::select(vec![
+        Ruling::NotAcknowledged,
+        Ruling::Failed,
+        // (Not `Delivered`: that it was is the application's word.)
+        Ruling::Classified(Classified::Retry),
+        Ruling::Classified(Classified::Refused),
+        Ruling::Classified(Classified::Parked),
+        Ruling::Classified(Classified::Unauthorized),
+    ])
 }
 
 fn wait() -> impl Strategy<Value = u32> {
@@ -66,6 +80,7 @@ fn step() -> impl Strategy<Value = Step> {
         ),
         2 => Just(Step::Asking),
         1 => Just(Step::SignIn),
+        1 => Just(Step::Sweep),
         2 => (any::<bool>(), any::<bool>()).prop_map(|(theirs, heard)| Step::Owner { theirs, heard }),
         1 => (0..8usize).prop_map(Step::Again),
         8 => wait().prop_map(Step::Wait),

@@ -8,6 +8,7 @@ use resubmit::engine::gate::Gate;
 use resubmit::engine::queue::{Due, RECHECK};
 use resubmit::engine::record::Unreadable;
 use resubmit::engine::transition::{GRACE, OFFLINE_PROBE};
+use resubmit::engine::verdict::Ruling;
 use resubmit::engine::{
     Answer, Applied, Beside, Clocks, Credentials, Effect, Env, Event, Failure, Head, Key, Millis,
     OnMaybeDelivered, OnParked, Op, Owner, Policy, Queue, Random, Reason, Record, Report, State,
@@ -74,6 +75,8 @@ pub enum Fault {
     Twin,
     /// A redirect to the sign-in page.
     SignIn,
+    /// It acts and says so, and the application's hooks say this of it.
+    Judged(Ruling),
 }
 
 /// What the store does to transactions.
@@ -106,6 +109,8 @@ pub enum Step {
         theirs: bool,
         heard: bool,
     },
+    /// What was kept for long enough is forgotten.
+    Sweep,
     /// The same submission under the same key.
     Again(usize),
     Wait(u32),
@@ -589,9 +594,11 @@ impl World {
                         matches!(record.state, State::Cancelled | State::Delivered)
                     }
                     // What went on from memory, and is gone from there, may have been committed late all the same.
+                    // And a key that was forgotten is a new one.
                     Some(_) => {
-                        self.unsaved.contains(&record.key)
-                            && page.queue.record(&record.key).is_none()
+                        self.removed.contains(&record.key)
+                            || self.unsaved.contains(&record.key)
+                                && page.queue.record(&record.key).is_none()
                     }
                 };
                 assert!(may_follow, "{SETTLES_ONCE}: {before:?}, then {record:?}");
@@ -748,7 +755,8 @@ impl World {
                     if record.state == State::Delivered {
                         self.delivered.insert(record.key.clone());
                     }
-                    if record.reason == Some(Reason::Superseded) {
+                    let swept = matches!(op, Op::Expire(_));
+                    if record.reason == Some(Reason::Superseded) && !swept {
                         self.check_superseded(record);
                         self.cancelled.insert(record.key.clone());
                     }
@@ -770,7 +778,7 @@ impl World {
                     let state = before.as_ref().map(|row| row.state);
                     let may_go = match op {
                         Op::Discard(_) | Op::Unstore(_) => true,
-                        Op::Forget(_) => {
+                        Op::Forget(_) | Op::Expire(_) => {
                             matches!(state, Some(State::Delivered | State::Cancelled))
                         }
                         Op::Retry { .. } => state.is_some_and(State::is_settled),
@@ -818,8 +826,10 @@ impl World {
     }
 
     fn check_change(&self, op: &Op, before: &Record, after: &Record, wall: Wall) {
-        assert_eq!(before.request, after.request, "{ONE_KEY_ONE_BODY}");
-        assert_eq!(before.key_place, after.key_place, "{ONE_KEY_ONE_BODY}");
+        if !matches!(op, Op::Expire(_)) {
+            assert_eq!(before.request, after.request, "{ONE_KEY_ONE_BODY}");
+            assert_eq!(before.key_place, after.key_place, "{ONE_KEY_ONE_BODY}");
+        }
         assert!(after.attempts >= before.attempts, "attempts never go down");
         assert!(after.fence >= before.fence, "the fence never goes down");
         match op {
@@ -1120,6 +1130,13 @@ impl World {
                 status(201)
             }
         };
+        let answer = match (answer, fault) {
+            (Answer::Response(head), Fault::Judged(ruling)) => Answer::Response(Head {
+                ruling: ruling.clone(),
+                ..head
+            }),
+            (answer, _) => answer,
+        };
         if !matches!(fault, Fault::DropAfter | Fault::Silent) {
             self.server.answers.insert(key.clone(), answer);
         }
@@ -1248,6 +1265,18 @@ impl World {
                 self.nudges.push(self.now);
                 if *heard {
                     self.tell(Event::Turn(self.owner.clone()));
+                }
+            }
+            Step::Sweep => {
+                let keys: Vec<Key> = self.stored().into_iter().map(|row| row.key).collect();
+                for key in keys {
+                    let op = Op::Expire(key);
+                    let applied = self.apply(&op);
+                    if !applied.writes.is_empty() {
+                        let id = self.pages;
+                        let event = Event::Committed(1, op, Box::new(applied));
+                        self.tell_of_store(id, event);
+                    }
                 }
             }
             Step::Cancel(n) => self.ask(*n, Op::Cancel),
