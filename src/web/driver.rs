@@ -1012,12 +1012,14 @@ impl Driver {
         .concat();
         let driver = self.clone();
         spawn(async move {
-            let answer = within(AUTHORIZE_MS, async move {
-                // One refresh of an origin runs at a time, over all pages.
-                let _lock = if alone { lock(&name).await } else { None };
-                ask(intent, why).await
-            })
-            .await;
+            // One refresh of an origin runs at a time, over all pages. Who holds the lock for longer than it may is frozen:
+            // that page keeps it until it is closed, and is not waited for.
+            let _lock = if alone {
+                within(AUTHORIZE_MS, lock(&name)).await
+            } else {
+                None
+            };
+            let answer = within(AUTHORIZE_MS, ask(intent, why)).await;
             if !driver.queue.borrow().is_authorizing(&record.key) {
                 return;
             }

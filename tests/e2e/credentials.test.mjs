@@ -190,3 +190,35 @@ test("one refresh at a time, over all tabs", async () => {
   await on.server.log.until(() => on.server.orders().length === 4);
   assert.ok(log.length >= 2 && log.every((what, at) => what === ["begins", "ends"][at % 2]), log.join());
 });
+
+test("a tab that froze in the middle of its refresh does not hold up the others", async () => {
+  const frozen = await on.context.newPage();
+  await frozen.goto(on.server.url + "/t/index.html");
+  // As it keeps the lock: for ever.
+  await frozen.evaluate((name) => new Promise((held) => navigator.locks.request(name, () => new Promise(() => held()))), `resubmit:resubmit:authorize:${on.server.url}`);
+  const page = await on.context.newPage();
+  await page.clock.install();
+  await page.goto(on.server.url + "/t/index.html");
+  await page.waitForFunction(() => "resubmit" in window);
+  await page.evaluate(() => {
+    window.whys = [];
+    window.open_({
+      policy: { delaysMs: [20], jitter: "none" },
+      authorize: (intent, why) => {
+        whys.push(why);
+        return { Authorization: why === "first" ? "Bearer stale" : "Bearer fresh" };
+      },
+    });
+    window.order = outbox.submit("/orders", { json: {} });
+  });
+  await on.arrived(1);
+  await page.evaluate(async () => {
+    let locks;
+    do locks = await navigator.locks.query();
+    while (locks.pending.length === 0);
+  });
+  assert.deepEqual(await whys(page), ["first"]);
+  await page.clock.fastForward(31_000);
+  assert.equal((await page.evaluate(() => endOf(order))).status, "delivered");
+  assert.deepEqual(await whys(page), ["first", "unauthorized"]);
+});
